@@ -25,9 +25,15 @@ const char* MismatchJsonName(Mismatch mismatch) {
   return "";
 }
 
+std::vector<size_t> ComparedSides::steps_before() const {
+  std::vector<size_t> steps;
+  for (const ComparedSide& side : befores) steps.push_back(side.steps);
+  return steps;
+}
+
 uint64_t ComparedSides::fewest_steps_before() const {
   uint64_t fewest = before.steps;
-  for (const ComparedSide& side : befores) fewest = std::min(fewest, side.steps);
+  for (const size_t steps : steps_before()) fewest = std::min<uint64_t>(fewest, steps);
   return fewest;
 }
 

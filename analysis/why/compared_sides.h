@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,8 @@ struct ComparedSides {
   // Whether the intervals hold how recordings differ without a change: several were before.
   bool drift_known() const { return befores.size() > 1; }
 
-  // Of the recording that has the fewest.
+  // Of each recording before.
+  std::vector<size_t> steps_before() const;
   uint64_t fewest_steps_before() const;
 
   // Keeps the first reason.
@@ -72,6 +74,19 @@ bool AreRefused(const Side& before, const Side& now, Comparison* comparison) {
   comparison->mismatch_text =
       (&side == &now ? "the recording now: " : "the recording before: ") + side.refusal_text;
   return true;
+}
+
+// Which sides there are. `check` says of each pair, by Refuse, why it is not compared.
+template <class Comparison, class Side, class Check>
+Comparison Checked(std::span<const Side> before, const Side& now, const Check& check) {
+  Comparison comparison;
+  comparison.before = SummaryOf(before.front());
+  comparison.now = SummaryOf(now);
+  for (const Side& side : before) {
+    comparison.befores.push_back(SummaryOf(side));
+    check(side, now, &comparison);
+  }
+  return comparison;
 }
 
 // Lost events of several recordings; nullopt: lost, but not counted.

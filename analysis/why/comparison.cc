@@ -271,20 +271,12 @@ ComparedSide SummaryOf(const Side& side) {
 }
 
 Comparison Compare(std::span<const Side> before, const Side& now) {
-  Comparison comparison;
-  comparison.before = SummaryOf(before.front());
-  comparison.now = SummaryOf(now);
-  std::vector<size_t> lengths;
-  for (const Side& side : before) {
-    comparison.befores.push_back(SummaryOf(side));
-    lengths.push_back(side.steps);
-    CheckComparable(side, now, &comparison);
-  }
+  auto comparison = Checked<Comparison>(before, now, CheckComparable);
   CheckAlike(before, &comparison);
   if (comparison.mismatch != Mismatch::kNone) return comparison;
   const Side pooled = Pooled(before);
   comparison.before = SummaryOf(pooled);
-  Comparer(pooled, std::move(lengths), now, &comparison).Run();
+  Comparer(pooled, comparison.steps_before(), now, &comparison).Run();
   return comparison;
 }
 

@@ -256,19 +256,11 @@ ComparedSide SummaryOf(const CutSide& side) {
 
 CutComparison CompareCut(std::vector<CutSide> before, CutSide now) {
   MatchTensors(&before, &now);
-  CutComparison comparison;
-  comparison.before = SummaryOf(before.front());
-  comparison.now = SummaryOf(now);
-  std::vector<size_t> lengths;
-  for (const CutSide& side : before) {
-    comparison.befores.push_back(SummaryOf(side));
-    lengths.push_back(side.steps());
-    if (comparison.mismatch == Mismatch::kNone) CheckComparable(side, now, &comparison);
-  }
+  auto comparison = Checked<CutComparison>(std::span<const CutSide>(before), now, CheckComparable);
   if (comparison.mismatch != Mismatch::kNone) return comparison;
   const CutSide pooled = Pooled(before);
   comparison.before = SummaryOf(pooled);
-  Comparer(pooled, std::move(lengths), now, &comparison).Run();
+  Comparer(pooled, comparison.steps_before(), now, &comparison).Run();
   return comparison;
 }
 

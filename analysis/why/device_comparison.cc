@@ -177,21 +177,13 @@ ComparedSide SummaryOf(const DeviceSide& side) {
 }
 
 DeviceComparison CompareDevices(std::span<const DeviceSide> before, const DeviceSide& now) {
-  DeviceComparison comparison;
-  comparison.before = SummaryOf(before.front());
-  comparison.now = SummaryOf(now);
-  std::vector<size_t> lengths;
+  auto comparison = Checked<DeviceComparison>(before, now, CheckComparable);
   comparison.has_collectives = now.collectives > 0;
-  for (const DeviceSide& side : before) {
-    comparison.befores.push_back(SummaryOf(side));
-    lengths.push_back(side.steps);
-    CheckComparable(side, now, &comparison);
-  }
   if (comparison.mismatch != Mismatch::kNone) return comparison;
   const DeviceSide pooled = Pooled(before);
   comparison.own_work_known = !pooled.host_collectives && !now.host_collectives;
   comparison.before = SummaryOf(pooled);
-  Comparer(pooled, std::move(lengths), now, &comparison).Run();
+  Comparer(pooled, comparison.steps_before(), now, &comparison).Run();
   return comparison;
 }
 

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "export/why/cut_comparison_json.h"
+#include "export/why/testing/changes.h"
 
 namespace syncline::report {
 namespace {
 
-using analysis::why::Change;
 using analysis::why::CutRefusal;
 using analysis::why::LimitResult;
 using analysis::why::Mismatch;
@@ -23,14 +23,6 @@ constexpr int64_t kMs = 1'000'000;
 constexpr char kMaster[] = "/job:master/replica:0/task:0";
 constexpr char kWorker[] = "/job:worker/replica:0/task:0";
 
-// Of a step that took 20 ms before.
-Change Of(int64_t before_ms, int64_t now_ms) {
-  const int64_t change_ns = (now_ms - before_ms) * kMs;
-  const int64_t ppm = change_ns / 20;
-  return {before_ms * kMs, now_ms * kMs, {change_ns, change_ns - kMs / 2, change_ns + kMs / 2}, ppm,
-          ppm - 25'000,    ppm + 25'000};
-}
-
 ComparedCuts Compared() {
   ComparedCuts compared;
   compared.now = "tonight";
@@ -39,19 +31,19 @@ ComparedCuts Compared() {
   comparison.before = {.window_ns = 5'000 * kMs, .steps = 250, .ranks = 2};
   comparison.now = {.window_ns = 5'000 * kMs, .steps = 160, .ranks = 2};
   comparison.befores = {comparison.before};
-  comparison.step = Of(20, 31);
-  comparison.work = Of(14, 24);
-  comparison.partitions = {{kMaster, Of(8, 18)}, {kWorker, Of(6, 6)}};
+  comparison.step = ChangeOf(20, 31);
+  comparison.work = ChangeOf(14, 24);
+  comparison.partitions = {{kMaster, ChangeOf(8, 18)}, {kWorker, ChangeOf(6, 6)}};
   comparison.clock_ns = 40'000;
-  comparison.tensors = Of(4, 5);
-  comparison.between = Of(2, 2);
-  comparison.directions = {{kMaster, kWorker, Of(2, 2)}, {kWorker, kMaster, Of(2, 3)}};
-  comparison.operators = {{{kMaster, "sleepy\x1b[31m"}, 0, 1, "", Of(0, 10)},
-                          {{kWorker, "MatMul"}, 1, 0, "", Of(3, 0)},
-                          {{kMaster, "MatMul"}, 0, 1, kWorker, Of(0, 3)},
-                          {{kWorker, "Add"}, 1, 2.5, "", Of(0, 1)},
-                          {{kWorker, "Sub"}, 1, 1, "", Of(1, 1)}};
-  comparison.tensor_changes = {{{"edge_1_y", kWorker, kMaster}, true, true, Of(2, 3)}};
+  comparison.tensors = ChangeOf(4, 5);
+  comparison.between = ChangeOf(2, 2);
+  comparison.directions = {{kMaster, kWorker, ChangeOf(2, 2)}, {kWorker, kMaster, ChangeOf(2, 3)}};
+  comparison.operators = {{{kMaster, "sleepy\x1b[31m"}, 0, 1, "", ChangeOf(0, 10)},
+                          {{kWorker, "MatMul"}, 1, 0, "", ChangeOf(3, 0)},
+                          {{kMaster, "MatMul"}, 0, 1, kWorker, ChangeOf(0, 3)},
+                          {{kWorker, "Add"}, 1, 2.5, "", ChangeOf(0, 1)},
+                          {{kWorker, "Sub"}, 1, 1, "", ChangeOf(1, 1)}};
+  comparison.tensor_changes = {{{"edge_1_y", kWorker, kMaster}, true, true, ChangeOf(2, 3)}};
   return compared;
 }
 

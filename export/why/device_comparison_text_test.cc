@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "export/why/device_comparison_json.h"
+#include "export/why/testing/changes.h"
 
 namespace syncline::report {
 namespace {
 
-using analysis::why::Change;
 using analysis::why::DevicePart;
 using analysis::why::Mismatch;
 using testing::AllOf;
@@ -19,14 +19,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr int64_t kMs = 1'000'000;
-
-// Of a step that took 20 ms before.
-Change Of(int64_t before_ms, int64_t now_ms) {
-  const int64_t change_ns = (now_ms - before_ms) * kMs;
-  const int64_t ppm = change_ns / 20;
-  return {before_ms * kMs, now_ms * kMs, {change_ns, change_ns - kMs / 2, change_ns + kMs / 2}, ppm,
-          ppm - 25'000,    ppm + 25'000};
-}
 
 ComparedDevices Compared() {
   ComparedDevices compared;
@@ -37,14 +29,14 @@ ComparedDevices Compared() {
   comparison.now = {"llm", 5'000 * kMs, 160, "2 kernels of collectives", 2, false, 0};
   comparison.befores = {comparison.before};
   comparison.has_collectives = true;
-  comparison.step = Of(20, 31);
-  comparison.parts[static_cast<size_t>(DevicePart::kComputing)] = Of(14, 24);
-  comparison.ranks = {{0, Of(15, 15), {}}, {1, Of(15, 26), {}}};
-  comparison.kernels = {{{"gemm", "[8, 1, 1] x [128, 1, 1]"}, Of(8, 16), 10, 10},
-                        {{"relu\x1b[31m", ""}, Of(0, 1), 0, 2},
-                        {{"softmax", ""}, Of(2, 0), 2, 0},
-                        {{"copy", ""}, Of(1, 2), 4, 8.5},
-                        {{"same", ""}, Of(3, 3), 4, 4}};
+  comparison.step = ChangeOf(20, 31);
+  comparison.parts[static_cast<size_t>(DevicePart::kComputing)] = ChangeOf(14, 24);
+  comparison.ranks = {{0, ChangeOf(15, 15), {}}, {1, ChangeOf(15, 26), {}}};
+  comparison.kernels = {{{"gemm", "[8, 1, 1] x [128, 1, 1]"}, ChangeOf(8, 16), 10, 10},
+                        {{"relu\x1b[31m", ""}, ChangeOf(0, 1), 0, 2},
+                        {{"softmax", ""}, ChangeOf(2, 0), 2, 0},
+                        {{"copy", ""}, ChangeOf(1, 2), 4, 8.5},
+                        {{"same", ""}, ChangeOf(3, 3), 4, 4}};
   return compared;
 }
 
@@ -70,7 +62,7 @@ TEST(DeviceComparisonText, SaysWhatChanged) {
 // A kernel runs 21 times instead of 20, and each as long as before.
 TEST(DeviceComparisonText, OneMoreKernelIsNotALongerOne) {
   ComparedDevices compared = Compared();
-  compared.comparison.kernels = {{{"gemm", ""}, Of(20, 21), 20, 21}};
+  compared.comparison.kernels = {{{"gemm", ""}, ChangeOf(20, 21), 20, 21}};
   EXPECT_THAT(TextOf(compared), HasSubstr("gemm: runs 21 times a step and rank, 20 before"));
 }
 
