@@ -133,6 +133,13 @@ TEST(CutComparison, TensorsAreMatchedWithoutTheNumberOfTheirEdge) {
   // Which of two it is, is not known.
   comparison = Compared(before, side("edge_14_Mean", "edge_8_Mean", "edge_15_Mean"));
   EXPECT_EQ(comparison.tensor_changes.size(), 3u);
+  // That both have is the one that it was.
+  comparison = Compared(before, side("edge_13_Mean", "edge_8_Mean", "edge_15_Mean"));
+  ASSERT_EQ(comparison.tensor_changes.size(), 2u);
+  for (const CutTensorChange& one : comparison.tensor_changes) {
+    EXPECT_TRUE(one.before && one.now) << one.name.tensor;
+    EXPECT_EQ(one.name.tensor, one.name.from == kClient ? "edge_13_Mean" : "Mean");
+  }
   const CutSide odd = side("edge_Mean", "edge_12", "");
   EXPECT_EQ(Compared(odd, odd).tensor_changes[0].name.tensor, "edge_12");
   EXPECT_EQ(Compared(odd, odd).tensor_changes[1].name.tensor, "edge_Mean");
@@ -203,7 +210,11 @@ TEST(CutComparison, LimitsAreOfTheStepAndItsPath) {
   EXPECT_EQ(state("input > +1%"), State::kNotJudged);
   const LimitResult few =
       JudgeLimits({*ParseLimit("step > +1%")}, Compared(Made({}, 59), Made({})))[0];
-  EXPECT_EQ(few.why, "only 59 steps were recorded before, and 60 are needed on both sides");
+  const LimitResult one_of_two =
+      JudgeLimits({*ParseLimit("step > +1%")}, CompareCut({Made({}), Made({}, 59)}, Made({})))[0];
+  EXPECT_EQ(one_of_two.why, few.why);
+  EXPECT_EQ(few.why,
+            "only 59 steps of one class were judged before, and 60 are needed on both sides");
 }
 
 }  // namespace

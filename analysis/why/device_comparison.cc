@@ -126,20 +126,22 @@ std::vector<int32_t> RanksOf(const DeviceSide& side) {
 }
 
 std::string RanksText(const DeviceSide& side) {
-  return absl::StrCat(side.ranks.size() == 1 ? "rank " : "ranks ",
-                      absl::StrJoin(RanksOf(side), ", "));
+  const std::vector<int32_t> ranks = RanksOf(side);
+  if (ranks.front() < 0) return "a rank that is not known";
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", absl::StrJoin(ranks, ", "));
 }
 
 void CheckRanks(const DeviceSide& before, const DeviceSide& now, DeviceComparison* comparison) {
-  if (before.world_size != now.world_size) {
+  const bool known = before.world_size >= 0 && now.world_size >= 0;
+  if (known && before.world_size != now.world_size) {
     comparison->Refuse(Mismatch::kOtherWorldSize,
                        absl::StrCat("not comparable: the job has ", now.world_size,
                                     now.world_size == 1 ? " rank now, " : " ranks now, ",
                                     before.world_size, " before"));
   } else if (RanksOf(before) != RanksOf(now)) {
-    comparison->Refuse(Mismatch::kOtherWorldSize,
-                       absl::StrCat("not comparable: there are ", RanksText(now), " now, ",
-                                    RanksText(before), " before"));
+    comparison->Refuse(
+        Mismatch::kOtherWorldSize,
+        absl::StrCat("not comparable: ", RanksText(now), " now, ", RanksText(before), " before"));
   }
 }
 
@@ -165,15 +167,13 @@ void CheckComparable(const DeviceSide& before, const DeviceSide& now,
 }  // namespace
 
 ComparedSide SummaryOf(const DeviceSide& side) {
-  return {side.job,
-          side.window_ns,
-          side.steps,
-          absl::StrCat(side.collectives, side.collectives == 1 ? " kernel of a collective"
-                                                               : " kernels of collectives"),
-          side.ranks.size(),
-          side.incomplete,
-          side.lost_events,
-          side.left_out};
+  std::string step_class;
+  if (side.steps > 0) {
+    step_class = absl::StrCat(side.collectives, side.collectives == 1 ? " kernel of a collective"
+                                                                      : " kernels of collectives");
+  }
+  return {side.job,          side.window_ns,  side.steps,       std::move(step_class),
+          side.ranks.size(), side.incomplete, side.lost_events, side.left_out};
 }
 
 DeviceComparison CompareDevices(std::span<const DeviceSide> before, const DeviceSide& now) {

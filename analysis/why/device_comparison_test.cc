@@ -11,6 +11,7 @@
 namespace syncline::analysis::why {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Step = DeviceJob::Step;
 
@@ -30,14 +31,18 @@ const Change& Of(const std::array<Change, kDeviceParts>& parts, DevicePart part)
   return parts[static_cast<size_t>(part)];
 }
 
-// The whole job waits for rank 1, whose launches come 5 ms later now.
+// The whole job waits for rank 1, whose launches come 5 ms later now. The programs of the others
+// wait for it, too, in a way that their profiles do not show.
 TEST(DeviceComparison, LateLaunchesOfOneRankAreItsOwnWork) {
-  const DeviceComparison comparison =
-      Compared(Made(DeviceJob::Healthy), Made([](size_t rank, int step) {
-                 Step todo = DeviceJob::Healthy(rank, step);
-                 if (rank == 1) todo.late_launch = 5 * kMs;
-                 return todo;
-               }));
+  const auto plan = [](int64_t late_launch) {
+    return [late_launch](size_t rank, int step) {
+      Step todo = DeviceJob::Healthy(rank, step);
+      if (rank == 1) todo.late_launch = late_launch;
+      if (rank != 1) todo.busy_beside = 1000 * kMs;
+      return todo;
+    };
+  };
+  const DeviceComparison comparison = Compared(Made(plan(0)), Made(plan(5 * kMs)));
   ASSERT_EQ(comparison.mismatch, Mismatch::kNone) << comparison.mismatch_text;
   EXPECT_NEAR(static_cast<double>(comparison.step.change.est_ns), 5e6, 1e5);
   EXPECT_TRUE(comparison.step.certain());
@@ -119,6 +124,24 @@ TEST(DeviceComparison, StepsOfAnotherClassAreLeftOut) {
   EXPECT_EQ(side.steps, side.ranks[0].tables.size());
   EXPECT_EQ(side.steps, 60u);
   EXPECT_EQ(side.left_out, 30u);
+}
+
+TEST(DeviceComparison, WhatTheAnswerKnowsOfTheEvidenceIsKept) {
+  DeviceJob part(2, kSteps, DeviceJob::Healthy);
+  for (DeviceRank& rank : part.ranks()) rank.world_size = 8;
+  const DeviceSide side = DeviceSideOf(part.ranks());
+  EXPECT_TRUE(side.incomplete);
+  EXPECT_EQ(side.world_size, 8);
+  EXPECT_THAT(side.notes, ElementsAre(HasSubstr("the job has 8 ranks")));
+  EXPECT_TRUE(Compared(side, side).incomplete());
+  DeviceSide not_said = side;
+  not_said.world_size = -1;
+  EXPECT_EQ(Compared(side, not_said).mismatch, Mismatch::kNone);
+  DeviceSide on_host = side;
+  on_host.host_collectives = true;
+  EXPECT_FALSE(Compared(side, on_host).own_work_known);
+  EXPECT_FALSE(Compared(on_host, side).own_work_known);
+  EXPECT_TRUE(Compared(side, side).own_work_known);
 }
 
 TEST(DeviceComparison, WhatIsNotComparableIsRefused) {

@@ -219,9 +219,9 @@ class Judge {
   void CheckWorld() {
     int32_t world = -1;
     for (const JudgedDevice& rank : ranks_) {
+      answer_->world_size = std::max(answer_->world_size, rank.given->world_size);
       world = std::max({world, rank.given->world_size, rank.given->rank + 1});
     }
-    answer_->world_size = std::max(world, static_cast<int32_t>(ranks_.size()));
     if (world <= static_cast<int32_t>(ranks_.size())) return;
     answer_->incomplete = ranks_.size() > 1;
     answer_->notes.push_back(

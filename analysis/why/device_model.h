@@ -138,7 +138,7 @@ struct DeviceAnswer {
   bool recorded = false;     // by Syncline; false: from profiles
   bool incomplete = false;   // answered, but something is missing in what was given
 
-  int32_t world_size = 0;                // ranks of the job, also of those that are not here
+  int32_t world_size = -1;               // ranks of the job, also of those not here; -1: not said
   uint64_t steps = 0;                    // judged
   uint64_t unpaired_steps = 0;           // that not all ranks have, or not with as many collectives
   int64_t mean_step_ns = 0;              // over ranks and steps

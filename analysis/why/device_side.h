@@ -44,7 +44,7 @@ struct DeviceSide {
   std::string job;
   int64_t window_ns = 0;
   std::vector<std::string> notes;  // what to know of the evidence, one line each
-  int32_t world_size = 0;          // ranks of the job, also of those that are not here
+  int32_t world_size = -1;         // ranks of the job, also of those not here; -1: not said
   uint64_t steps = 0;              // judged: of the class with the most time
   uint64_t left_out = 0;           // of other classes, and those that not all ranks have
   // Collectives run on the host (Gloo): waiting for another rank looks like waiting for the

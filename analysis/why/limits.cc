@@ -184,8 +184,9 @@ std::string WhyNone(const ComparedSides& comparison) {
   const bool now_fewer = comparison.now.steps < before;
   const uint64_t steps = now_fewer ? comparison.now.steps : before;
   if (steps >= kLimitStepsMin) return "";
-  return absl::StrCat("only ", steps, " steps were recorded ", now_fewer ? "now" : "before",
-                      ", and ", kLimitStepsMin, " are needed on both sides");
+  return absl::StrCat("only ", steps, " steps of one class were judged ",
+                      now_fewer ? "now" : "before", ", and ", kLimitStepsMin,
+                      " are needed on both sides");
 }
 
 template <class Compared>

@@ -132,7 +132,7 @@ TEST(Limits, AreNotJudgedWhereSomethingIsMissing) {
   comparison.now.steps = 59;
   EXPECT_EQ(Judged("step > +1%", comparison).state, State::kNotJudged);
   EXPECT_EQ(Judged("step > +1%", comparison).why,
-            "only 59 steps were recorded now, and 60 are needed on both sides");
+            "only 59 steps of one class were judged now, and 60 are needed on both sides");
   comparison = Compared();
   comparison.before.incomplete = true;
   EXPECT_EQ(Judged("step > +1%", comparison).state, State::kNotJudged);

@@ -54,6 +54,12 @@ void WriteParts(const DeviceComparison& comparison, LabelledText* writer) {
   WriteChanges(parts, comparison.step, std::move(ranks), writer);
 }
 
+// With so many digits that two counts which are told apart differ.
+std::string ExactCalls(double calls) {
+  constexpr double kMany = 1000;
+  return calls < kMany ? absl::StrFormat("%.4g", calls) : absl::StrFormat("%.0f", calls);
+}
+
 // How often it runs. "As often" is said only where other counts are not what changed its time.
 std::string WorkText(const KernelChange& kernel) {
   if (kernel.calls_before == 0) return "ran in no judged step before";
@@ -65,8 +71,8 @@ std::string WorkText(const KernelChange& kernel) {
     return absl::StrCat("runs as often, ",
                         kernel.time.change.est_ns > 0 ? "and longer" : "and shorter");
   }
-  return absl::StrFormat("runs %.4g times a step and rank, %.4g before", kernel.calls_now,
-                         kernel.calls_before);
+  return absl::StrCat("runs ", ExactCalls(kernel.calls_now), " times a step and rank, ",
+                      ExactCalls(kernel.calls_before), " before");
 }
 
 // Rows have numbers, as names and sizes are too long for them.

@@ -72,6 +72,23 @@ TEST(DeviceComparisonText, OfOneRankNobodyIsSaidToWait) {
   EXPECT_THAT(TextOf(compared), Not(HasSubstr("which rank changed")));
 }
 
+TEST(DeviceComparisonText, OwnWorkThatIsNotKnownIsLeftOut) {
+  ComparedDevices compared = Compared();
+  compared.comparison.own_work_known = false;
+  EXPECT_THAT(TextOf(compared), Not(HasSubstr("rank 1: own work")));
+  EXPECT_EQ(nlohmann::json::parse(ComparisonJson(compared))["ranks"][1]["own_work"], nullptr);
+}
+
+TEST(DeviceComparisonText, OwnWorkStandsFirstAndWhatIsLeftOutIsSaid) {
+  ComparedDevices compared = Compared();
+  compared.comparison.now.left_out = 3;
+  auto& parts = compared.comparison.ranks[0].parts;
+  parts[static_cast<size_t>(DevicePart::kCommunication)] = ChangeOf(1, 20);  // more than own work
+  const std::string text = TextOf(compared);
+  EXPECT_LT(text.find("rank 1: own work"), text.find("rank 0: exposed communication"));
+  EXPECT_THAT(text, HasSubstr("; 3 steps left out\n"));
+}
+
 TEST(DeviceComparisonText, JsonHasAllOfIt) {
   const auto json = nlohmann::json::parse(ComparisonJson(Compared()));
   EXPECT_EQ(json["kind"], "devices");
