@@ -22,7 +22,7 @@ using analysis::Report;
 using Kind = NetworkFinding::Kind;
 
 constexpr double kPpm = 1e6;
-constexpr double kNoRoomShare = 0.1;  // from here on what the receiver lacked is worth a word
+constexpr double kWorthAWordShare = 0.1;  // from here on what the receiver lacked is worth a word
 
 std::string NameOf(const NetworkEnd& end) {
   const std::string name =
@@ -68,7 +68,7 @@ std::string RetransmittedSentence(const NetworkLink& link) {
       some_in_vain ? absl::StrCat(", ", Amount(link.sums.duplicates),
                                   " of them in vain, as the receiver reported; the others")
                    : ": they";
-  if (link.window_full_share().value_or(0) < kNoRoomShare) {
+  if (link.window_full_share().value_or(0) < kWorthAWordShare) {
     return absl::StrCat(text, which, " were probably lost on the way");
   }
   return absl::StrCat(

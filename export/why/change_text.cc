@@ -21,7 +21,9 @@ using analysis::why::MeanEstimate;
 
 constexpr size_t kNameColumns = 60;
 constexpr size_t kPathColumns = 200;
+constexpr size_t kRefusalColumns = 2000;
 constexpr size_t kFewRecordings = 4;
+constexpr int64_t kShownPpm = 5'000;  // of the step before: what has a row must change by
 constexpr int64_t kRankPpm = 20'000;  // of the step before: what a rank's part must change by
 constexpr size_t kRankRows = 12;
 
@@ -159,6 +161,22 @@ std::string CallsText(double calls) {
   return calls < 10 && calls != static_cast<double>(static_cast<int64_t>(calls))
              ? absl::StrFormat("%.2f", calls)
              : absl::StrFormat("%.0f", calls);
+}
+
+bool IsShown(const Change& change) {
+  return change.certain() && std::abs(change.est_ppm) > kShownPpm;
+}
+
+std::string RefusedText(const ComparedSides& comparison, const WhyTextOptions& options) {
+  LabelledText writer(options.width, options.color);
+  writer.Say("REFUSED", Printed(comparison.mismatch_text, kRefusalColumns));
+  return writer.Take();
+}
+
+std::optional<std::string> OtherNameSentence(const ComparedSides& comparison) {
+  if (comparison.before.job == comparison.now.job) return std::nullopt;
+  return absl::StrCat("the job's name was \"", Printed(comparison.before.job), "\" and is \"",
+                      Printed(comparison.now.job), "\"");
 }
 
 std::vector<std::string> IntervalSentences(const ComparedSides& comparison) {

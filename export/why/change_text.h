@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
 #define SYNCLINE_EXPORT_WHY_CHANGE_TEXT_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "export/report/table.h"
 #include "export/why/compared.h"
 #include "export/why/labelled_text.h"
+#include "export/why/why_text.h"
 
 namespace syncline::report {
 
@@ -39,6 +41,26 @@ void WriteChanges(const std::vector<NamedChange>& parts, const analysis::why::Ch
 
 // "12", "2.50": how often something is called.
 std::string CallsText(double calls);
+
+// Whether a change of an operator, a kernel or a tensor is certain, and not too little for a row.
+bool IsShown(const analysis::why::Change& change);
+// The first of the changes that are shown, at most so many. `change`: the member that is one.
+template <class T>
+std::vector<const T*> Shown(const std::vector<T>& changes, analysis::why::Change T::*change,
+                            size_t most) {
+  std::vector<const T*> shown;
+  for (const T& one : changes) {
+    if (IsShown(one.*change) && shown.size() < most) shown.push_back(&one);
+  }
+  return shown;
+}
+
+// REFUSED: a comparison with a mismatch, all of it.
+std::string RefusedText(const analysis::why::ComparedSides& comparison,
+                        const WhyTextOptions& options);
+
+// That the job had another name; nullopt: it had not.
+std::optional<std::string> OtherNameSentence(const analysis::why::ComparedSides& comparison);
 
 // What the intervals hold, and what not.
 std::vector<std::string> IntervalSentences(const analysis::why::ComparedSides& comparison);

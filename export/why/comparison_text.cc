@@ -22,7 +22,6 @@ using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankChange;
 
-constexpr int64_t kOperatorPpm = 5'000;  // of the step before: what an operator must change by
 constexpr size_t kOperatorRows = 10;
 constexpr size_t kNameColumns = 60;
 
@@ -80,11 +79,7 @@ std::string WorkText(const OperatorChange& change) {
 }
 
 void WriteOperators(const Comparison& comparison, LabelledText* writer) {
-  std::vector<const OperatorChange*> shown;
-  for (const OperatorChange& change : comparison.operators) {
-    if (!change.time.certain() || std::abs(change.time.est_ppm) <= kOperatorPpm) continue;
-    if (shown.size() < kOperatorRows) shown.push_back(&change);
-  }
+  const auto shown = Shown(comparison.operators, &OperatorChange::time, kOperatorRows);
   if (shown.empty()) return;
   Table table = ChangeTable("own time of operators, ms");
   for (const OperatorChange* change : shown) {
@@ -121,9 +116,8 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
     lines.push_back(
         "names were replaced in a redacted recording: shapes, and operators that one of the two "
         "recordings alone has, are not compared");
-  } else if (comparison.before.job != comparison.now.job) {
-    lines.push_back(absl::StrCat("the job's name was \"", Printed(comparison.before.job),
-                                 "\" and is \"", Printed(comparison.now.job), "\""));
+  } else if (const auto other_name = OtherNameSentence(comparison)) {
+    lines.push_back(*other_name);
   }
   return lines;
 }
@@ -132,11 +126,8 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
 
 std::string ComparisonText(const ComparedRecordings& compared, const WhyTextOptions& options) {
   const Comparison& comparison = compared.comparison;
+  if (comparison.mismatch != Mismatch::kNone) return RefusedText(comparison, options);
   LabelledText writer(options.width, options.color);
-  if (comparison.mismatch != Mismatch::kNone) {
-    writer.Say("REFUSED", Printed(comparison.mismatch_text, 2000));
-    return writer.Take();
-  }
   WriteCompared(comparison, compared, "rank", comparison.step, &writer);
   WriteParts(comparison, &writer);
   WriteOperators(comparison, &writer);

@@ -16,7 +16,6 @@
 namespace syncline::report {
 namespace {
 
-using analysis::why::Change;
 using analysis::why::CutComparison;
 using analysis::why::CutDirectionChange;
 using analysis::why::CutOperatorChange;
@@ -24,25 +23,9 @@ using analysis::why::CutPartitionChange;
 using analysis::why::CutTensorChange;
 using analysis::why::Mismatch;
 
-constexpr int64_t kShownPpm = 5'000;  // of the step before: what an operator must change by
 constexpr size_t kPathRows = 16;
 constexpr size_t kCellColumns = 33;
 constexpr size_t kRowsShown = 8;
-constexpr size_t kRefusalColumns = 2000;
-
-bool IsShown(const Change& change) {
-  return change.certain() && std::abs(change.est_ppm) > kShownPpm;
-}
-
-// The first of the changes that are shown, which are sorted.
-template <class T>
-std::vector<const T*> Shown(const std::vector<T>& changes) {
-  std::vector<const T*> shown;
-  for (const T& one : changes) {
-    if (IsShown(one.path) && shown.size() < kRowsShown) shown.push_back(&one);
-  }
-  return shown;
-}
 
 std::string Way(const std::string& from, const std::string& to) {
   return absl::StrCat(TaskText(from), " to ", TaskText(to));
@@ -93,7 +76,7 @@ std::string RunsText(const CutOperatorChange& change) {
 }
 
 void WriteOperators(const CutComparison& comparison, LabelledText* writer) {
-  const auto shown = Shown(comparison.operators);
+  const auto shown = Shown(comparison.operators, &CutOperatorChange::path, kRowsShown);
   if (shown.empty()) return;
   Table table = ChangeTable("operators on the path, ms");
   for (const CutOperatorChange* one : shown) {
@@ -112,7 +95,7 @@ void WriteOperators(const CutComparison& comparison, LabelledText* writer) {
 }
 
 void WriteTensors(const CutComparison& comparison, LabelledText* writer) {
-  const auto shown = Shown(comparison.tensor_changes);
+  const auto shown = Shown(comparison.tensor_changes, &CutTensorChange::path, kRowsShown);
   if (shown.empty()) return;
   Table table = ChangeTable("tensors on the path, ms");
   for (const CutTensorChange* one : shown) {
@@ -142,8 +125,7 @@ std::vector<std::string> TrustSentences(const CutComparison& comparison) {
       "between steps, by ± ",
       Ms(*comparison.clock_ns),
       " ms: that is in their intervals. Where two ways through the partitions take equally long, "
-      "to "
-      "within that, either may be the path: work and tensors may then change without a cause"));
+      "to within that, either may be the path: work and tensors may then change without a cause"));
   lines.emplace_back(
       "what an operator or a tensor takes is what it takes on the critical path. TensorFlow's "
       "profiler ran in all recordings, and takes time itself");
@@ -154,11 +136,8 @@ std::vector<std::string> TrustSentences(const CutComparison& comparison) {
 
 std::string ComparisonText(const ComparedCuts& compared, const WhyTextOptions& options) {
   const CutComparison& comparison = compared.comparison;
+  if (comparison.mismatch != Mismatch::kNone) return RefusedText(comparison, options);
   LabelledText writer(options.width, options.color);
-  if (comparison.mismatch != Mismatch::kNone) {
-    writer.Say("REFUSED", Printed(comparison.mismatch_text, kRefusalColumns));
-    return writer.Take();
-  }
   WriteCompared(comparison, compared, "partition", comparison.step, &writer);
   WritePath(comparison, &writer);
   WriteOperators(comparison, &writer);

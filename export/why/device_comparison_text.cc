@@ -25,13 +25,10 @@ using analysis::why::kDeviceParts;
 using analysis::why::KernelChange;
 using analysis::why::Mismatch;
 
-constexpr int64_t kKernelPpm = 5'000;  // of the step before: what a kernel must change by
 constexpr size_t kKernelRows = 10;
-constexpr double kSameCount =
-    0.05;  // counts, and what they change, that differ by less are the same
+constexpr double kSameCount = 0.05;  // of a count, and of a change: less is as often
 constexpr size_t kCellColumns = 30;
 constexpr size_t kNameColumns = 60;
-constexpr size_t kRefusalColumns = 2000;
 
 // A long name with its middle left out: of templates the ends tell which is which.
 std::string NameOf(const KernelChange& kernel, size_t columns) {
@@ -77,11 +74,7 @@ std::string WorkText(const KernelChange& kernel) {
 
 // Rows have numbers, as names and sizes are too long for them.
 void WriteKernels(const DeviceComparison& comparison, LabelledText* writer) {
-  std::vector<const KernelChange*> shown;
-  for (const KernelChange& kernel : comparison.kernels) {
-    if (!kernel.time.certain() || std::abs(kernel.time.est_ppm) <= kKernelPpm) continue;
-    if (shown.size() < kKernelRows) shown.push_back(&kernel);
-  }
+  const auto shown = Shown(comparison.kernels, &KernelChange::time, kKernelRows);
   if (shown.empty()) return;
   Table table = ChangeTable("kernels, added up, ms");
   for (size_t i = 0; i < shown.size(); ++i) {
@@ -105,10 +98,7 @@ std::vector<std::string> TrustSentences(const DeviceComparison& comparison) {
         "a rank's device waits for the others in communication: which rank changed, its own work "
         "says, the step without that");
   }
-  if (comparison.before.job != comparison.now.job) {
-    lines.push_back(absl::StrCat("the job's name was \"", Printed(comparison.before.job),
-                                 "\" and is \"", Printed(comparison.now.job), "\""));
-  }
+  if (const auto other_name = OtherNameSentence(comparison)) lines.push_back(*other_name);
   return lines;
 }
 
@@ -116,11 +106,8 @@ std::vector<std::string> TrustSentences(const DeviceComparison& comparison) {
 
 std::string ComparisonText(const ComparedDevices& compared, const WhyTextOptions& options) {
   const DeviceComparison& comparison = compared.comparison;
+  if (comparison.mismatch != Mismatch::kNone) return RefusedText(comparison, options);
   LabelledText writer(options.width, options.color);
-  if (comparison.mismatch != Mismatch::kNone) {
-    writer.Say("REFUSED", Printed(comparison.mismatch_text, kRefusalColumns));
-    return writer.Take();
-  }
   WriteCompared(comparison, compared, "rank", comparison.step, &writer);
   WriteParts(comparison, &writer);
   WriteKernels(comparison, &writer);
