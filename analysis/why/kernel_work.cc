@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -19,6 +20,36 @@ double MedianOf(std::vector<double> values) {
   const size_t middle = values.size() / 2;
   if (values.size() % 2 == 1) return values[middle];
   return (values[middle - 1] + values[middle]) / 2;
+}
+
+// Of a kernel's name and size, in ProcessDevices::texts.
+using TextPair = std::pair<uint32_t, uint32_t>;
+
+void AddTo(const DeviceWork& work, KernelSum* sum) {
+  ++sum->count;
+  sum->total_ns += work.end.ns - work.begin.ns;
+}
+
+// Calls with each kernel that computes and was launched in a step, and the index of that step.
+template <class Visit>
+void VisitKernels(const timeline::ProcessDevices& devices, uint32_t device,
+                  std::span<const timeline::Interval> steps, const Visit& visit) {
+  for (const DeviceWork& work : devices.work) {
+    if (work.device != device || work.kind != DeviceWork::Kind::kCompute) continue;
+    if (!work.launched.has_value()) continue;
+    const auto step = StepAt(steps, *work.launched);
+    if (step.has_value()) visit(work, *step);
+  }
+}
+
+template <class Sums>
+std::map<std::pair<std::string, std::string>, Sums> ByText(const timeline::ProcessDevices& devices,
+                                                           std::map<TextPair, Sums> sums) {
+  std::map<std::pair<std::string, std::string>, Sums> by_text;
+  for (auto& [key, of_kernel] : sums) {
+    by_text[{devices.texts[key.first], devices.texts[key.second]}] = std::move(of_kernel);
+  }
+  return by_text;
 }
 
 }  // namespace
@@ -44,35 +75,22 @@ std::vector<int64_t> CopiedNs(const timeline::ProcessDevices& devices, uint32_t 
 
 KernelSteps KernelStepsOf(const timeline::ProcessDevices& devices, uint32_t device,
                           std::span<const timeline::Interval> steps) {
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<KernelSum>> sums;
-  for (const DeviceWork& work : devices.work) {
-    if (work.device != device || work.kind != DeviceWork::Kind::kCompute) continue;
-    if (!work.launched.has_value()) continue;
-    const auto step = StepAt(steps, *work.launched);
-    if (!step.has_value()) continue;
+  std::map<TextPair, std::vector<KernelSum>> sums;
+  VisitKernels(devices, device, steps, [&](const DeviceWork& work, size_t step) {
     std::vector<KernelSum>& of_kernel = sums[{work.name, work.size}];
     of_kernel.resize(steps.size());
-    ++of_kernel[*step].count;
-    of_kernel[*step].total_ns += work.end.ns - work.begin.ns;
-  }
-  KernelSteps by_text;
-  for (auto& [key, of_kernel] : sums) {
-    by_text[{devices.texts[key.first], devices.texts[key.second]}] = std::move(of_kernel);
-  }
-  return by_text;
+    AddTo(work, &of_kernel[step]);
+  });
+  return ByText(devices, std::move(sums));
 }
 
 KernelSums KernelsOf(const timeline::ProcessDevices& devices, uint32_t device,
                      std::span<const timeline::Interval> steps) {
-  KernelSums sums;
-  for (const auto& [key, of_kernel] : KernelStepsOf(devices, device, steps)) {
-    KernelSum& sum = sums[key];
-    for (const KernelSum& one : of_kernel) {
-      sum.count += one.count;
-      sum.total_ns += one.total_ns;
-    }
-  }
-  return sums;
+  std::map<TextPair, KernelSum> sums;
+  VisitKernels(devices, device, steps, [&](const DeviceWork& work, size_t /*step*/) {
+    AddTo(work, &sums[{work.name, work.size}]);
+  });
+  return ByText(devices, std::move(sums));
 }
 
 KernelWork CompareKernels(std::span<const KernelSums> ranks, size_t rank, uint64_t steps) {
