@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/contradictions.h"
 #include "common/process_part.h"
 
 namespace syncline::analysis {
@@ -391,17 +392,6 @@ void FillCommonCoverage(Report* report) {
   }
 }
 
-// What was recorded, and cannot have happened if what is assumed is true.
-std::string Refutation(const Report& report) {
-  const uint64_t count =
-      report.tensors.likely_contradictions + report.messages.likely_contradictions +
-      report.transfers.likely_contradictions + report.collectives.likely_contradictions;
-  if (count == 0) return "";
-  return absl::StrCat(count,
-                      " of the recorded messages, tensors, transfers and collectives "
-                      "contradict it");
-}
-
 Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
   const Models models{input.model, input.likely};
   Report report;
@@ -486,12 +476,17 @@ std::vector<NetworkLink> NetworkOf(std::span<const timeline::NodeResult> nodes,
 
 Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   Report report = AnalyseWith(input, summary);
-  std::string refuted_by = Refutation(report);
-  if (refuted_by.empty()) return report;
-  AnalyseInput proven_only = input;
-  proven_only.likely = nullptr;
-  proven_only.assumption.refuted_by = std::move(refuted_by);
-  return AnalyseWith(proven_only, summary);
+  const Contradictions found = ContradictionsOf(report);
+  if (found.proven == 0 && found.likely == 0) return report;
+  AnalyseInput without = input;
+  without.likely = nullptr;
+  if (found.likely > 0) without.assumption.refuted_by = ContradictionText(found.likely, "it");
+  if (found.proven == 0) return AnalyseWith(without, summary);
+  // Nothing across nodes is proven by bounds that do not hold.
+  without.model = nullptr;
+  Report undecided = AnalyseWith(without, summary);
+  KeepContradictions(report, &undecided);
+  return undecided;
 }
 
 }  // namespace syncline::analysis

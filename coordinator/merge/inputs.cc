@@ -284,7 +284,10 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     const bool by_wall_clock =
         options.align == Alignment::kWallClock || CurrentMutant() == Mutant::kWallClock;
     if (inputs->model->Knows(clock) && !by_wall_clock) {
-      inputs->placements.push_back(PlaceByModel(*inputs->model, clock, reference_clock));
+      std::unique_ptr<timeline::Placement> placed =
+          PlaceByModel(*inputs->model, clock, reference_clock);
+      inputs->placements.push_back(options.without_bounds ? WithoutBounds(std::move(placed))
+                                                          : std::move(placed));
     } else {
       inputs->placements.push_back(PlaceByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
       inputs->nodes[i].closed_ns.reset();  // where the window ends there nobody knows

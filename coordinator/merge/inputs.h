@@ -32,7 +32,9 @@ struct OpenedInputs {
   std::unique_ptr<clocksync::ClockModel> model;   // nullptr for trace directories
   std::unique_ptr<clocksync::ClockModel> likely;  // under `assumption`; nullptr: nothing is likely
   analysis::Assumption assumption;
-  std::optional<analysis::FileClocks> file_clocks;     // of profiles without a recording
+  bool bounds_hold = true;                          // false: what was recorded contradicts `model`
+  bool likely_holds = true;                         // the same of `likely`
+  std::optional<analysis::FileClocks> file_clocks;  // of profiles without a recording
   std::unique_ptr<timeline::Collectives> collectives;  // that these show; `build` points to them
   struct TraceAt {
     std::string node;
@@ -52,6 +54,12 @@ struct OpenedInputs {
   std::vector<std::string> notes;  // hints for whoever typed the command; never written to a file
   bool incomplete = false;
   bool begins_late = false;  // packets came before the first that is here
+
+  // What statements across nodes may rest on.
+  analysis::Models models() const {
+    return {bounds_hold ? model.get() : nullptr,
+            bounds_hold && likely_holds ? likely.get() : nullptr};
+  }
 };
 
 // NotFound, InvalidArgument or DataLoss when there is nothing to merge at all.

@@ -43,6 +43,7 @@ struct InputOptions {
   std::vector<std::string> nodes;  // of these only; empty: all
   bool refit = false;              // a recording: build the model anew from the raw clock samples
   Alignment align = Alignment::kModel;
+  bool without_bounds = false;  // place by the model, but believe no bound of it
   // What is called likely assumes that paths are at most so asymmetric (clock_model.h);
   // kAsymmetryPercentAny: nothing is.
   int64_t asymmetry_percent = clocksync::kAsymmetryPercentUsual;

@@ -2,6 +2,7 @@
 #include "coordinator/merge/place_by_model.h"
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "coordinator/merge/mutants.h"
@@ -43,7 +44,32 @@ class WrongPlacement final : public Placement {
 };
 #endif
 
+class UnboundedPlacement final : public Placement {
+ public:
+  explicit UnboundedPlacement(std::unique_ptr<Placement> placed) : placed_(std::move(placed)) {}
+
+  TimelineTime At(int64_t clock_ns) override { return placed_->At(clock_ns); }
+  void PlaceAll(std::span<int64_t> times_ns) override { placed_->PlaceAll(times_ns); }
+  std::optional<clocksync::ClockLine> LineAt(int64_t clock_ns) override {
+    return placed_->LineAt(clock_ns);
+  }
+  std::optional<int64_t> BoundNs(int64_t) const override { return std::nullopt; }
+  int64_t ClockNs(TimelineTime time) const override { return placed_->ClockNs(time); }
+  ClockId clock() const override { return placed_->clock(); }
+  std::unique_ptr<Placement> Clone() const override {
+    std::unique_ptr<Placement> other = placed_->Clone();
+    return other == nullptr ? nullptr : WithoutBounds(std::move(other));
+  }
+
+ private:
+  std::unique_ptr<Placement> placed_;
+};
+
 }  // namespace
+
+std::unique_ptr<Placement> WithoutBounds(std::unique_ptr<Placement> placement) {
+  return std::make_unique<UnboundedPlacement>(std::move(placement));
+}
 
 std::unique_ptr<Placement> PlaceByModel(const clocksync::ClockModel& model, ClockId clock,
                                         [[maybe_unused]] ClockId reference) {

@@ -14,6 +14,9 @@ namespace syncline::merge {
 std::unique_ptr<timeline::Placement> PlaceByModel(const clocksync::ClockModel& model, ClockId clock,
                                                   ClockId reference);
 
+// The same places, of which nobody knows how far they are from the truth.
+std::unique_ptr<timeline::Placement> WithoutBounds(std::unique_ptr<timeline::Placement> placement);
+
 }  // namespace syncline::merge
 
 #endif  // SYNCLINE_COORDINATOR_MERGE_PLACE_BY_MODEL_H_

@@ -41,7 +41,7 @@ class InputMaker {
     input_.names = std::move(collected_.names);
     input_.receives = std::move(collected_.receives);
     for (const timeline::NodeResult& node : built_.nodes) AddPartitions(node);
-    const analysis::Models models{inputs_.model.get(), inputs_.likely.get()};
+    const analysis::Models models = inputs_.models();
     for (const timeline::NodeResult& node : built_.nodes) {
       for (const TensorTransfer& transfer : node.received) Add(transfer, models);
     }

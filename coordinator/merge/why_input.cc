@@ -143,7 +143,7 @@ class JobBuilder {
       : inputs_(*source.inputs),
         built_(*source.built),
         evidence_(*source.evidence),
-        models_{inputs_.model.get(), inputs_.likely.get()},
+        models_(inputs_.models()),
         ranks_(ranks) {
     job_.job = key.first;
     job_.incarnation = key.second;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "analysis/contradictions.h"
 #include "export/report/json_values.h"
 #include "export/report/sections.h"
 
@@ -401,6 +402,7 @@ std::string ReportJson(const analysis::Report& report) {
                {"common_coverage", OfCommonCoverage(report)},
                {"events", report.events}};
   if (!report.only_events.empty()) json["only_events"] = report.only_events;
+  json["clock_bounds_hold"] = analysis::ContradictionsOf(report).proven == 0;
   json["likely_assumes"] = OfAssumption(report.assumption);
   json["complaints"] = report.complaints;
   json["nodes"] = Json::array();

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/contradictions.h"
 #include "common/duration_text.h"
 #include "common/text_width.h"
 #include "export/report/levels_text.h"
@@ -144,9 +145,14 @@ void PrintBounds(Page* page) {
     }
   }
   std::string text;
-  if (!bounds.empty()) {
+  const uint64_t contradictions = analysis::ContradictionsOf(report).proven;
+  if (!bounds.empty() && contradictions == 0) {
     text = absl::StrCat("proven to be true within: ",
                         SpreadText(std::move(bounds), {.text = BoundText}), LikelyText(report));
+  } else if (!bounds.empty()) {
+    text = absl::StrCat("the bounds that the samples prove do not hold: ",
+                        analysis::ContradictionText(contradictions, "them"),
+                        "; so nothing across nodes is called proven or likely");
   }
   if (!unknown.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));

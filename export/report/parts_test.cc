@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the report makes of processes that are no ranks.
+// What the report makes of processes that are no ranks, and of clocks that are contradicted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@
 namespace syncline::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -162,6 +163,45 @@ TEST_F(ReportOfParts, JsonHasAllProcesses) {
   EXPECT_THAT(parts, ::testing::ElementsAre("rank", "loader worker", "loader worker",
                                             "loader worker", "launcher"));
   EXPECT_EQ(json["receipt"][1]["processes"].size(), 5u);
+}
+
+// Taken so long after it was sent, when the master's window begins.
+timeline::MessageStream MessageAfter(int64_t flight_ns) {
+  using timeline::testing::kJobZeroNs;
+  timeline::MessageStream stream;
+  stream.receive_node = 1;
+  stream.sender_clock = {0};
+  stream.receiver_clock = {1};
+  timeline::Message message{.bytes = 10};
+  message.sent_ns = kJobZeroNs + 1'000'000;
+  message.first_ns = message.last_ns =
+      message.sent_ns + timeline::testing::kJobOffsetNs + flight_ns;
+  message.sent = {1'000'000};
+  message.first = message.last = {1'000'000 + flight_ns};
+  stream.messages = {message};
+  return stream;
+}
+
+TEST_F(ReportTest, NothingIsProvenByBoundsThatAMessageContradicts) {
+  streams_ = {MessageAfter(500'000)};
+  const analysis::Report sound = Analyse();
+  EXPECT_EQ(sound.messages.contradictions, 0u);
+  EXPECT_TRUE(sound.nodes[1].start_skew.has_value());
+  EXPECT_THAT(TextReport(sound, {}), HasSubstr("proven to be true"));
+  EXPECT_TRUE(nlohmann::json::parse(ReportJson(sound))["clock_bounds_hold"].get<bool>());
+
+  streams_ = {MessageAfter(-500'000)};
+  const analysis::Report report = Analyse();
+  EXPECT_EQ(report.messages.contradictions, 1u);
+  EXPECT_FALSE(report.nodes[1].start_skew.has_value());
+  EXPECT_EQ(report.nodes[1].bound_ns, sound.nodes[1].bound_ns) << "beside what contradicts it";
+  EXPECT_FALSE(report.messages.rows[0].flight->bounded());
+  for (const analysis::GroupSeries& groups : report.groups) EXPECT_EQ(groups.inside, 0u);
+  EXPECT_THAT(TextReport(report, {.width = 300}),
+              AllOf(HasSubstr("do not hold: 1 of the recorded messages, tensors, transfers and "
+                              "collectives contradicts them"),
+                    Not(HasSubstr("proven to be true"))));
+  EXPECT_FALSE(nlohmann::json::parse(ReportJson(report))["clock_bounds_hold"].get<bool>());
 }
 
 }  // namespace

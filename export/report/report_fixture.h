@@ -48,6 +48,7 @@ class ReportTest : public ::testing::Test {
     auto results = timeline::BuildTimeline(scenario_.nodes, scenario_.options, sinks);
     EXPECT_TRUE(results.ok()) << results.status();
     if (change_) change_(&results->nodes[1].processes);
+    if (!streams_.empty()) results->nodes[1].message_streams = streams_;
     analysis::AnalyseInput input;
     input.nodes = results->nodes;
     input.collectives = &results->collectives;
@@ -73,6 +74,7 @@ class ReportTest : public ::testing::Test {
   std::vector<std::unique_ptr<timeline::Placement>> placements_;
   std::vector<analysis::NodeFacts> facts_;
   std::function<void(std::vector<timeline::ProcessResult>* of_worker)> change_;
+  std::vector<timeline::MessageStream> streams_;  // that the worker received
   int64_t asymmetry_percent_ = clocksync::kAsymmetryPercentAny;
 };
 
