@@ -26,7 +26,6 @@ host is accepted with a warning.
 """
 
 import glob
-import json
 import os
 import re
 import shlex
@@ -41,15 +40,14 @@ from invoke.exceptions import Exit
 from scripts.fab_hosts import (
     CONNECT_TIMEOUT_S, HostError, connect, explain, names, on_all, read_hosts, remote, show,
 )
+from scripts.fab_jobs import (
+    agent_files, end_job, end_of, job_files, prefix, session, session_program, setting, start_job,
+    state_of, there,
+)
 
-READY_TIMEOUT_S = 180
-BEGIN_TIMEOUT_S = 30  # a shell that lives but starts no program for so long is the program
-SETTLE_S = 2  # a command that has begun, and fails at once, is told from one that works
+SELFTEST_JOB = "selftest"
+SETTLE_S = 2  # until the delay is in every step
 REPOSITORY = os.path.dirname(os.path.abspath(__file__))
-
-
-def setting(name, default):
-    return os.environ.get(name) or default
 
 
 def hosts_file():
@@ -58,10 +56,6 @@ def hosts_file():
 
 def tls_dir():
     return setting("SYNCLINE_TLS_DIR", "tls")
-
-
-def prefix():
-    return setting("SYNCLINE_PREFIX", "/opt/syncline")
 
 
 def build_dir():
@@ -91,37 +85,6 @@ def local(*arguments, fine=(0,)):
 
 def fleet_arguments():
     return ["--hosts", hosts_file(), "--tls-dir", tls_dir()]
-
-
-def there(*parts):
-    """A path below Syncline's directory on the hosts."""
-    return os.path.join(prefix(), *parts)
-
-
-def session_program():
-    return there("libexec/syncline/session")
-
-
-def session(*words):
-    """A shell line for the hosts: scripts/fab_session.sh, which starts and ends what outlives the
-    log-in."""
-    return shlex.join([session_program(), *words])
-
-
-def agent_files():
-    return there("var/agent.pid"), there("var/agent.log")
-
-
-def job_files(job):
-    """A job's directory, pid file and log."""
-    directory = there("var/jobs", job)
-    return directory, f"{directory}.pid", f"{directory}.log"
-
-
-def end_of(node, log, lines):
-    """What the last lines of a log say, for people."""
-    said = remote(node, f"tail -n {lines} {shlex.quote(log)}", warn=True).stdout.strip()
-    return f"its log {log} ends with:\n{said}" if said else f"its log {log} is empty"
 
 
 def make_tree_archive(path):
@@ -275,10 +238,6 @@ def start_agent(node):
     raise HostError("the agent does not serve", end_of(node, log, 5))
 
 
-def state_of(node, pid_file):
-    return remote(node, session("state", pid_file)).stdout.strip()
-
-
 @task
 def status(_):
     """Show what each node is and can trace, and what is being recorded."""
@@ -309,124 +268,7 @@ def launch(c, command, job="job", copy="", port=2222, ready=""):
         raise Exit("--command is empty: what is to run on the hosts?")
     if copy and not os.path.isdir(copy):
         raise Exit(f"--copy {copy}: there is no such directory here.")
-    lines = {
-        node.name: job_line(nodes, node, rank, job, command, int(port))
-        for rank, node in enumerate(nodes)
-    }
-    if copy:
-        print(f"copying {copy} to {names(nodes)}", flush=True)
-    _, failures = on_all(nodes, lambda node: prepare_job(node, job, copy))
-    if failures:
-        explain(failures)
-        raise Exit("No job was started.", code=1)
-    for node in nodes:
-        show(node.name, lines[node.name])
-    _, failures = on_all(nodes, lambda node: remote(node, lines[node.name]))
-    failures = failures or wait_for_job(nodes, job, ready)
-    if failures:
-        explain(failures)
-        _, left = on_all(nodes, lambda node: remote(node, session("end", job_files(job)[1])))
-        explain(left)
-        raise Exit(
-            f"The job may still run on {', '.join(sorted(left))}."
-            if left
-            else "The job was ended on all hosts.",
-            code=1,
-        )
-
-
-def job_line(nodes, node, rank, job, command, port):
-    """Starts a node's part: one session, in which `syncline run` becomes the shell that runs the
-    command."""
-    for word, value in (
-        ("role", node.role),
-        ("name", node.name),
-        ("rank", str(rank)),
-        ("host", node.host),
-        ("master", nodes[0].host),
-    ):
-        command = command.replace("{" + word + "}", value)
-    environment = {
-        "RANK": rank,
-        "WORLD_SIZE": len(nodes),
-        "LOCAL_RANK": 0,
-        "MASTER_ADDR": nodes[0].host,
-        "MASTER_PORT": port,
-        "TF_CONFIG": tf_config(nodes, node, port),
-    }
-    words = [f"{key}={value}" for key, value in environment.items() if value != ""]
-    run = [there("bin/syncline"), "run", "--job", job]
-    if node.role:
-        run += ["--role", node.role]
-    directory, pid_file, log = job_files(job)
-    start = session("start-line", pid_file, log, command, "env", *words, *run, "--")
-    return f"cd {shlex.quote(directory)} && {start}"
-
-
-def tf_config(nodes, node, port):
-    """TensorFlow's own description of a cluster; empty when a node has no role."""
-    if not all(other.role for other in nodes):
-        return ""
-    cluster = {}
-    for other in nodes:
-        cluster.setdefault(other.role, []).append(f"{other.bracketed_host}:{port}")
-    index = [other.name for other in nodes if other.role == node.role].index(node.name)
-    return json.dumps({"cluster": cluster, "task": {"type": node.role, "index": index}})
-
-
-def prepare_job(node, job, copy):
-    directory, pid_file, log = job_files(job)
-    if not remote(node, f"test -x {shlex.quote(session_program())}", warn=True).ok:
-        raise HostError(f"there is no {session_program()}", "fab up installs Syncline there")
-    if state_of(node, pid_file) != "ended":
-        raise HostError(
-            "a job of this name runs there",
-            "end it with fab down --jobs-only, or choose another --job NAME",
-        )
-    remote(node, f"rm -f {shlex.quote(log)} && mkdir -p {shlex.quote(directory)}")
-    if copy:
-        for name in sorted(os.listdir(copy)):
-            if os.path.isfile(os.path.join(copy, name)):
-                node.connection.put(os.path.join(copy, name), os.path.join(directory, name))
-
-
-def wait_for_job(nodes, job, ready):
-    """Until some log holds `ready`; when empty, until the command has begun on all hosts and had
-    time to fail. {name: error} when it ended instead."""
-    begin = time.monotonic()
-    began = None
-    while True:
-        states, failures = on_all(nodes, lambda node: check_alive(node, job))
-        now = time.monotonic()
-        if failures:
-            return failures
-        if ready:
-            found, _ = on_all(nodes, lambda node: holds(node, job_files(job)[2], ready))
-            if any(found.values()):
-                return {}
-            if now - begin > READY_TIMEOUT_S:
-                late = f"no log holds {ready!r} after {READY_TIMEOUT_S} s"
-                return {nodes[0].name: HostError(late, "see fab logs")}
-        elif began is None and (
-            set(states.values()) == {"running"} or now - begin > BEGIN_TIMEOUT_S
-        ):
-            began = now
-        elif began is not None and now - began > SETTLE_S:
-            return {}
-        time.sleep(0.5)
-
-
-def check_alive(node, job):
-    _, pid_file, log = job_files(job)
-    state = state_of(node, pid_file)
-    if state == "ended":
-        raise HostError("the job ended", end_of(node, log, 8))
-    return state
-
-
-def holds(node, log, text):
-    found = remote(node, f"grep -q -F -- {shlex.quote(text)} {shlex.quote(log)}", warn=True)
-    return found.ok
+    start_job(nodes, job, command, int(port), copy, ready)
 
 
 # ---- recordings ----------------------------------------------------------------------------------
@@ -454,6 +296,44 @@ def vtune(_, analysis="hotspots", duration="10s", out=""):
     """Record all hosts, and collect with Intel VTune on those that have it."""
     out = out or time.strftime("run-%Y%m%d-%H%M%S")
     local("vtune", analysis, *fleet_arguments(), "--for", duration, "--out", out, fine=(0, 3))
+
+
+@task(help={"python": "on the hosts, with PyTorch (default: python3)",
+            "delay": "of one rank, milliseconds a step (default: 20)",
+            "late-rank": "which rank is delayed (default: that of the last host)",
+            "duration": "of each of the two recordings (default: 10s)",
+            "out": "where to (default: selftest-DATE-TIME)",
+            "interface": "the hosts' network, where they have several (GLOO_SOCKET_IFNAME)",
+            "port": "MASTER_PORT of its job (default: 2223)"})
+def selftest(c, python="python3", delay="20", late_rank="", duration="10s", out="", interface="",
+             port=2223):
+    """Train a small PyTorch job on all hosts, delay one rank and shift one clock by known times,
+    and check that both are found."""
+    nodes = connect(c, read_hosts(hosts_file()))
+    if len(nodes) < 2:
+        raise Exit("One host has one rank, and nobody to wait for it: syncline selftest there.")
+    late_rank = late_rank or str(len(nodes) - 1)
+    if not late_rank.isdecimal() or int(late_rank) >= len(nodes):
+        raise Exit(f"--late-rank {late_rank}: there are ranks 0 to {len(nodes) - 1}.")
+    if not re.fullmatch(r"\d+(\.\d+)?", delay):
+        raise Exit(f"--delay {delay}: milliseconds, e.g. 20.")
+    late = nodes[int(late_rank)]
+    out = out or time.strftime("selftest-%Y%m%d-%H%M%S")
+    healthy, delayed = os.path.join(out, "healthy"), os.path.join(out, "delayed")
+    directory = job_files(SELFTEST_JOB)[0]
+    variables = ["OMP_NUM_THREADS=1"] + ([f"GLOO_SOCKET_IFNAME={interface}"] if interface else [])
+    job = shlex.join(["exec", "env", *variables, python, there("lib/syncline-selftest/train.py")])
+    start_job(nodes, SELFTEST_JOB, f"rm -f switch && {job}", int(port), ready="step 60:")
+    try:
+        local("record", *fleet_arguments(), "--for", duration, "--out", healthy)
+        line = f"echo {late_rank} {delay} > {shlex.quote(os.path.join(directory, 'switch'))}"
+        show(late.name, line)
+        remote(late, line)
+        time.sleep(SETTLE_S)
+        local("record", *fleet_arguments(), "--for", duration, "--out", delayed)
+    finally:
+        explain(end_job(nodes, SELFTEST_JOB))
+    local("selftest", healthy, delayed, "--delay", f"{delay}ms", "--late-rank", late_rank)
 
 
 @task(help={"run": "the recording (default: the newest run-*)"})

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import fabfile
-from scripts import demo_journey
+from scripts import demo_journey, fab_jobs
 from scripts.fab_hosts import HostError, Node
 
 SOMEBODY = 2001
@@ -17,7 +17,7 @@ SOMEBODY = 2001
 
 def test_tensorflow_gets_ipv6_addresses_in_brackets():
     nodes = [Node("m", "fd00::1", 7611, "master"), Node("w", "10.0.0.2", 7611, "worker")]
-    cluster = json.loads(fabfile.tf_config(nodes, nodes[0], 2222))["cluster"]
+    cluster = json.loads(fab_jobs.tf_config(nodes, nodes[0], 2222))["cluster"]
     assert cluster == {"master": ["[fd00::1]:2222"], "worker": ["10.0.0.2:2222"]}
 
 
@@ -25,7 +25,7 @@ def test_the_job_s_line_keeps_the_command_whole_and_paths_with_blanks(monkeypatc
     monkeypatch.setenv("SYNCLINE_PREFIX", "/opt/a b")
     node = Node("w", "fd00::2", 7611, "worker")
     command = "cd 'x y' && python {role}.py; echo $HOME"
-    line = fabfile.job_line([node], node, 0, "night", command, 2222)
+    line = fab_jobs.job_line([node], node, 0, "night", command, 2222)
     enter, _, start = line.partition(" && ")
     assert shlex.split(enter) == ["cd", "/opt/a b/var/jobs/night"]
     words = shlex.split(start)
