@@ -92,6 +92,7 @@ std::optional<int> ParseCommandLine(const std::vector<std::string>& words, Conte
   RegisterStop(app.get(), context);
   RegisterRelease(app.get(), context);
   RegisterClocks(app.get(), context);
+  RegisterSelftest(app.get(), context);
   RegisterRun(app.get(), context);
   RegisterEnv(app.get(), context);
   RegisterMerge(app.get(), context);

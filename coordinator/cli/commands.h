@@ -40,6 +40,7 @@ void RegisterEvents(CLI::App* app, Context* context);
 void RegisterReport(CLI::App* app, Context* context);
 void RegisterWhy(CLI::App* app, Context* context);
 void RegisterStacks(CLI::App* app, Context* context);
+void RegisterSelftest(CLI::App* app, Context* context);
 void RegisterRun(CLI::App* app, Context* context);
 void RegisterEnv(CLI::App* app, Context* context);
 void RegisterPack(CLI::App* app, Context* context);
