@@ -13,6 +13,7 @@
 #include "analysis/why/device_comparison.h"
 #include "analysis/why/limits.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/merge/why.h"
 #include "export/why/comparison_json.h"
@@ -74,7 +75,9 @@ absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments&
   const std::string name = NameOfInputs(inputs);
   auto read = merge::ReadSide(options);
   if (!read.ok()) {
-    return absl::Status(read.status().code(), absl::StrCat(name, ": ", read.status().message()));
+    const std::string_view said = StdView(read.status().message());
+    return said.find(name) != std::string_view::npos ? read.status()
+                                                     : WithContext(read.status(), name);
   }
   for (const std::string& complaint : read->complaints) {
     PrintNote(context, "warning", "", absl::StrCat(name, ": ", complaint), "");
