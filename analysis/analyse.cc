@@ -480,7 +480,11 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   if (found.proven == 0 && found.likely == 0) return report;
   AnalyseInput without = input;
   without.likely = nullptr;
-  if (found.likely > 0) without.assumption.refuted_by = ContradictionText(found.likely, "it");
+  if (found.likely > 0) {
+    without.assumption.refuted_by =
+        absl::StrCat(found.likely,
+                     " of the recorded messages, tensors, transfers and collectives contradict it");
+  }
   if (found.proven == 0) return AnalyseWith(without, summary);
   // Nothing across nodes is proven by bounds that do not hold.
   without.model = nullptr;

@@ -59,6 +59,8 @@ Level ContradictionOf(const Collective& collective, const Models& models) {
   for (const CollectiveMember& left : collective.members) {
     if (!left.left.has_value()) continue;
     for (const CollectiveMember& entered : collective.members) {
+      // On one clock it is no matter of the model, but of which work is taken for whose.
+      if (left.left->clock == entered.entered.clock) continue;
       const Instants exit{*left.left, *left.left_at};
       const LevelledDuration late = Between(exit, EntryOf(entered), models);
       const Level level = LevelOf(late, [](const DurationEstimate& interval) {

@@ -9,16 +9,11 @@
 namespace syncline::analysis {
 
 Contradictions ContradictionsOf(const Report& report) {
-  Contradictions sum;
-  const auto add = [&](const auto& part) {
-    sum.proven += part.contradictions;
-    sum.likely += part.likely_contradictions;
-  };
-  add(report.messages);
-  add(report.tensors);
-  add(report.transfers);
-  add(report.collectives);
-  return sum;
+  return {.proven = report.messages.contradictions + report.tensors.contradictions +
+                    report.transfers.contradictions,
+          .likely = report.messages.likely_contradictions + report.tensors.likely_contradictions +
+                    report.transfers.likely_contradictions +
+                    report.collectives.likely_contradictions};
 }
 
 Contradictions ContradictionsOf(const timeline::BuiltTimeline& built, const Models& models) {
@@ -32,23 +27,22 @@ Contradictions ContradictionsOf(const timeline::BuiltTimeline& built, const Mode
 }
 
 void KeepContradictions(const Report& contradicted, Report* report) {
-  const auto keep = [](const auto& from, auto* to) {
-    to->contradictions = from.contradictions;
-    to->likely_contradictions = from.likely_contradictions;
-  };
-  keep(contradicted.messages, &report->messages);
-  keep(contradicted.tensors, &report->tensors);
-  keep(contradicted.transfers, &report->transfers);
-  keep(contradicted.collectives, &report->collectives);
+  report->messages.contradictions = contradicted.messages.contradictions;
   report->messages.checked = contradicted.messages.checked;
-  for (size_t i = 0; i < report->nodes.size(); ++i) {
-    report->nodes[i].bound_ns = contradicted.nodes[i].bound_ns;
-  }
+  report->tensors.contradictions = contradicted.tensors.contradictions;
+  report->transfers.contradictions = contradicted.transfers.contradictions;
+  for (NodeReport& node : report->nodes) node.bound_ns.reset();
 }
 
-std::string ContradictionText(uint64_t count, const char* what) {
-  return absl::StrCat(count, " of the recorded messages, tensors, transfers and collectives ",
-                      count == 1 ? "contradicts " : "contradict ", what);
+std::string ContradictionText(uint64_t count) {
+  return absl::StrCat(count, " of the recorded messages, tensors and transfers ",
+                      count == 1 ? "contradicts" : "contradict", " the clocks");
+}
+
+std::string BoundsDoNotHoldText(uint64_t count) {
+  return ContradictionText(count) +
+         ": their bounds do not hold, and nothing across nodes is called proven or likely "
+         "(`syncline clocks`: how they were measured)";
 }
 
 }  // namespace syncline::analysis

@@ -16,20 +16,21 @@
 
 namespace syncline::analysis {
 
-// Messages, tensors, transfers and collectives.
 struct Contradictions {
-  uint64_t proven = 0;  // of the bounds
+  // Of the bounds: messages, tensors and transfers. Of collectives it is partly inferred which work
+  // is whose, by the same bounds: they show what is likely, and nothing against what is proven.
+  uint64_t proven = 0;
   uint64_t likely = 0;  // more, of what is called likely: its assumption is wrong
 };
 Contradictions ContradictionsOf(const Report& report);
 Contradictions ContradictionsOf(const timeline::BuiltTimeline& built, const Models& models);
 
-// What contradicts the bounds, and the bounds, into a report of the same recording that was made
-// without them.
+// What contradicts the bounds, into a report of the same recording that was made without them.
 void KeepContradictions(const Report& contradicted, Report* report);
 
-// "8 of the recorded messages, tensors, transfers and collectives contradict it".
-std::string ContradictionText(uint64_t count, const char* what);
+// "8 of the recorded messages, tensors and transfers contradict the clocks"; and what follows.
+std::string ContradictionText(uint64_t count);
+std::string BoundsDoNotHoldText(uint64_t count);
 
 }  // namespace syncline::analysis
 

@@ -114,6 +114,7 @@ Answer Explain(const JobInput& input) {
   answer.incomplete = input.incomplete;
   answer.lost_events = input.lost_events;
   answer.clock_bound_ns = input.clock_bound_ns;
+  answer.clock_bounds_hold = input.clock_bounds_hold;
   for (const RankInput& rank : input.ranks) {
     answer.window_ns = std::max(answer.window_ns, rank.window.length_ns());
   }

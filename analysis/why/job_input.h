@@ -83,6 +83,7 @@ struct JobInput {
   std::vector<std::string> names;  // names[0] is ""
   std::vector<RankInput> ranks;    // by rank
   std::vector<Arrival> arrivals;
+  bool clock_bounds_hold = true;            // false: what was recorded contradicts the clock model
   std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
   bool incomplete = false;                  // a node, a stream or a time range is missing

@@ -214,6 +214,7 @@ struct Answer {
   std::optional<Taker> everybody_taker;
   size_t everybody_taker_rank = 0;  // index into `ranks`
   std::optional<int64_t> clock_bound_ns;
+  bool clock_bounds_hold = true;        // false: what was recorded contradicts the clocks
   std::optional<uint64_t> lost_events;  // nullopt: not known
   int64_t worst_not_covered_ns = 0;     // a step, of any rank
   std::vector<std::string> notes;       // what to know of the evidence, one line each

@@ -284,10 +284,10 @@ void PlaceNodes(const InputOptions& options, OpenedInputs* inputs,
     const bool by_wall_clock =
         options.align == Alignment::kWallClock || CurrentMutant() == Mutant::kWallClock;
     if (inputs->model->Knows(clock) && !by_wall_clock) {
-      std::unique_ptr<timeline::Placement> placed =
-          PlaceByModel(*inputs->model, clock, reference_clock);
-      inputs->placements.push_back(options.without_bounds ? WithoutBounds(std::move(placed))
-                                                          : std::move(placed));
+      auto placed = PlaceByModel(*inputs->model, clock, reference_clock);
+      if (!inputs->bounds_hold) placed = WithoutBounds(std::move(placed));
+      if (!inputs->bounds_hold) inputs->nodes[i].closed_ns.reset();  // told by the same clock
+      inputs->placements.push_back(std::move(placed));
     } else {
       inputs->placements.push_back(PlaceByWallClock(clock, inputs->nodes[i].readers, zero_unix_ns));
       inputs->nodes[i].closed_ns.reset();  // where the window ends there nobody knows
@@ -380,6 +380,7 @@ absl::StatusOr<OpenedInputs> OpenRecording(const InputOptions& options,
     return absl::DataLossError(absl::StrCat("\"", layout.RecordingJson().string(),
                                             "\" names no node: there is nothing to merge"));
   }
+  inputs.bounds_hold = !options.without_bounds;
   MissNodes(layout, recording, &inputs);
   if (recording.detail != "full") inputs.notes.push_back(recording::DescribeDetail(recording));
   auto model = LoadModel(layout, recording, options.refit, collectives, &inputs);

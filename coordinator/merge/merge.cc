@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/contradictions.h"
 #include "analysis/device_marks.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -305,13 +306,25 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
     };
   }
   absl::StatusOr<MergeResult> written = Write(options, inputs, &lookers, result);
+  if (written.ok() && !options.input.without_bounds) {
+    const uint64_t contradictions = analysis::ContradictionsOf(written->report).proven;
+    if (contradictions > 0) {
+      // What belongs together, and its bounds, were written by clocks that are wrong: once more.
+      options.input.without_bounds = true;
+      absl::StatusOr<MergeResult> again = Merge(options);
+      if (again.ok()) again->complaints.push_back(analysis::BoundsDoNotHoldText(contradictions));
+      return again;
+    }
+  }
   if (!absl::IsResourceExhausted(written.status())) return written;
   return absl::ResourceExhaustedError(absl::StrCat(
       written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
       ", which is unchanged: free disk space there, or choose another directory with --out"));
 }
 
-absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
+namespace {
+
+absl::StatusOr<analysis::Report> ReadReport(const ReportOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(OpenedInputs inputs, OpenInputs(options.input));
   const timeline::Interval counted = CountedOf({{kUnknownLo}, {kUnknownHi}}, inputs);
   AddSamples(counted, false, &inputs);
@@ -336,6 +349,18 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
                                         " is cut off by the recording's ends or hit by a loss"));
   }
   return report;
+}
+
+}  // namespace
+
+absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(analysis::Report report, ReadReport(options));
+  if (options.input.without_bounds || analysis::ContradictionsOf(report).proven == 0) return report;
+  ReportOptions without_bounds = options;
+  without_bounds.input.without_bounds = true;
+  SYNCLINE_ASSIGN_OR_RETURN(analysis::Report undecided, ReadReport(without_bounds));
+  analysis::KeepContradictions(report, &undecided);
+  return undecided;
 }
 
 }  // namespace syncline::merge

@@ -48,7 +48,7 @@ class OrderedEvents {
   // `inputs` and `names`, if there are any, outlive this. Packets outside of `shown` are not read.
   OrderedEvents(const OpenedInputs& inputs, timeline::Interval shown,
                 const EventNames* names = nullptr)
-      : inputs_(inputs), shown_(shown), names_(names), reach_(inputs.model.get()) {}
+      : inputs_(inputs), shown_(shown), names_(names), reach_(inputs.models().proven) {}
   // All nodes, or one: its place in the inputs.
   absl::Status Open(std::optional<uint32_t> only = std::nullopt);
   absl::Status OpenShare(StreamShare share);

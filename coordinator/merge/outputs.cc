@@ -125,7 +125,7 @@ absl::Status Outputs::OpenParquet(const MergeOptions& options, const OpenedInput
   parquet::Options parquet;
   for (const timeline::NodeInput& node : inputs.nodes) parquet.nodes.push_back(node.name);
   parquet.epoch_unix_ns = inputs.epoch_unix_ns;
-  parquet.model = inputs.model.get();
+  parquet.model = inputs.models().proven;
   Add("parquet", shown, std::make_unique<parquet::ParquetSink>(std::move(parquet), tables_.get()));
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/contradictions.h"
 #include "common/duration_text.h"
 #include "common/status.h"
 #include "coordinator/merge/inputs.h"
@@ -89,9 +90,15 @@ absl::StatusOr<std::string> MakePicture(const ReportOptions& options,
         "--svg draws tasks that were recorded, and profiles given as input have none: `syncline "
         "merge` makes a timeline of them");
   }
-  SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(options.input, list));
+  InputOptions input = options.input;
+  input.without_bounds = analysis::ContradictionsOf(report).proven > 0;
+  SYNCLINE_ASSIGN_OR_RETURN(const OpenedInputs inputs, OpenInputs(input, list));
   report::PictureOptions picture = Choose(report);
-  AddBounds(inputs, &picture);
+  if (input.without_bounds) {
+    picture.subtitle += " · messages contradict the clocks: the order across nodes is not known";
+  } else {
+    AddBounds(inputs, &picture);
+  }
   const timeline::Interval range = picture.range;
   report::PictureSink sink(std::move(picture));
   timeline::CutSink cut(range, &sink);

@@ -68,19 +68,9 @@ std::optional<why::NoStep> NoStepIn(const WhyOptions& options, const why::Collec
   return no_step;
 }
 
-// Whether the clocks' bounds hold; where they do not, nothing is said that rests on them.
-void CheckClocks(const timeline::BuiltTimeline& built, OpenedInputs* inputs) {
-  const analysis::Contradictions found = analysis::ContradictionsOf(built, inputs->models());
-  inputs->likely_holds = found.likely == 0;
-  inputs->bounds_hold = found.proven == 0;
-  if (inputs->bounds_hold) return;
-  inputs->complaints.push_back(absl::StrCat(
-      analysis::ContradictionText(found.proven, "the clock model: its bounds do not hold"),
-      ", and nothing is said that compares the clocks of two nodes (`syncline report`, `syncline "
-      "clocks` show what is known of them)"));
-}
-
-absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list) {
+// `contradictions`: those that an earlier reading of it found.
+absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& list,
+                                   uint64_t contradictions = 0) {
   Read read;
   SYNCLINE_ASSIGN_OR_RETURN(read.inputs, OpenInputs(options.input, list));
   OpenedInputs& inputs = read.inputs;
@@ -95,13 +85,17 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
   timeline::TimelineSink* const sinks[] = {&collector, &cut};
   SYNCLINE_ASSIGN_OR_RETURN(read.built, timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   read.cut = cut.Take();
-  CheckClocks(read.built, &inputs);
-  if (!inputs.bounds_hold && !options.input.without_bounds) {
+  const analysis::Contradictions found = analysis::ContradictionsOf(read.built, inputs.models());
+  if (found.proven > 0 && !options.input.without_bounds) {
     // What belongs together across ranks was chosen by bounds that do not hold.
     WhyOptions without_bounds = options;
     without_bounds.input.without_bounds = true;
-    return ReadRecording(without_bounds, list);
+    return ReadRecording(without_bounds, list, found.proven);
   }
+  inputs.likely_holds = found.likely == 0;
+  inputs.bounds_hold = contradictions == 0;
+  if (!inputs.bounds_hold)
+    inputs.complaints.push_back(analysis::BoundsDoNotHoldText(contradictions));
   inputs.build.progress = nullptr;
   read.evidence = ReadEvidence(&inputs);
   for (size_t i = 0; i < read.evidence.size(); ++i) {

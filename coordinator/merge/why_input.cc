@@ -148,6 +148,7 @@ class JobBuilder {
     job_.job = key.first;
     job_.incarnation = key.second;
     job_.input.job = key.first;
+    job_.input.clock_bounds_hold = inputs_.bounds_hold;
     job_.input.names = source.collected->names;
   }
 
@@ -256,6 +257,7 @@ class JobBuilder {
   void AddArrival(
       const timeline::Collective& collective,
       const std::vector<std::pair<size_t, const timeline::CollectiveMember*>>& members) {
+    if (!inputs_.bounds_hold) return;  // not even the estimate is worth a word
     const auto by_entry = [](const auto& a, const auto& b) {
       return a.second->entered_at < b.second->entered_at;
     };

@@ -53,7 +53,7 @@ absl::StatusOr<WrittenTables> WriteTables(const OpenedInputs& inputs,
                                           timeline::Interval shown, unsigned threads,
                                           parquet::TableWriter* writer) {
   parquet::WritePartitions(built.nodes, writer);
-  parquet::WriteCollectives(built.collectives, built.nodes, inputs.model.get(), writer);
+  parquet::WriteCollectives(built.collectives, built.nodes, inputs.models().proven, writer);
   parquet::WriteDevices(
       built.nodes, inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window, writer);
   WrittenTables tables;

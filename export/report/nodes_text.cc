@@ -146,13 +146,13 @@ void PrintBounds(Page* page) {
   }
   std::string text;
   const uint64_t contradictions = analysis::ContradictionsOf(report).proven;
-  if (!bounds.empty() && contradictions == 0) {
+  if (contradictions > 0) {
+    text = absl::StrCat("the bounds that the samples prove do not hold: ",
+                        analysis::ContradictionText(contradictions),
+                        "; so nothing across nodes is called proven or likely");
+  } else if (!bounds.empty()) {
     text = absl::StrCat("proven to be true within: ",
                         SpreadText(std::move(bounds), {.text = BoundText}), LikelyText(report));
-  } else if (!bounds.empty()) {
-    text = absl::StrCat("the bounds that the samples prove do not hold: ",
-                        analysis::ContradictionText(contradictions, "them"),
-                        "; so nothing across nodes is called proven or likely");
   }
   if (!unknown.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", "bound unknown: ", ListText(unknown));

@@ -233,6 +233,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
+  json["clock_bounds_hold"] = answer.clock_bounds_hold;
   json["lost_events"] = answer.lost_events.has_value() ? Json(*answer.lost_events) : Json();
   json["network"] = FindingsJson(answer.network);
   json["notes"] = answer.notes;
