@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,10 +41,12 @@ using selftest::Check;
 using selftest::State;
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-constexpr int64_t kShortestNs = 2 * kSecondNs;
+constexpr int64_t kShortestNs = 5 * kSecondNs;
 constexpr int64_t kLongestNs = 120 * kSecondNs;
-constexpr int64_t kDelayMaxNs = 10 * kSecondNs;
-constexpr int64_t kShiftMaxNs = kSecondNs;  // further its window would lie elsewhere
+constexpr int64_t kDelayMaxNs = 2 * kSecondNs;
+constexpr int64_t kStepsWanted = 60;
+// `why` wants 95 % of the window of each rank, and a wrong clock moves the window.
+constexpr int64_t kShiftMaxNs = 100'000'000;
 constexpr uint64_t kWarmSteps = 60;
 constexpr uint64_t kChangedSteps = 40;  // more than are under way when the delay begins
 constexpr const char* kJob = "selftest";
@@ -57,6 +60,7 @@ struct SelftestArguments {
   std::string directory;
   std::string python = "python3";
   bool json = false;
+  bool records = false;  // an option was given that is of no use with recordings
 };
 
 // What was done, and to which recordings.
@@ -65,6 +69,7 @@ struct Trial {
   int64_t shift_ns = 0;
   std::filesystem::path healthy;
   std::filesystem::path delayed;
+  std::string shifted_node;  // empty: no clock was shifted
 };
 
 absl::StatusOr<int64_t> Within(const char* option, const std::string& text, int64_t least_ns,
@@ -79,8 +84,9 @@ absl::StatusOr<Answer> AnswerOf(const std::filesystem::path& run) {
   merge::WhyOptions options;
   options.input.inputs = {run.string()};
   options.job = kJob;
-  SYNCLINE_ASSIGN_OR_RETURN(merge::WhyResult result, merge::Explain(options));
-  if (!result.devices.has_value() && !result.cut.has_value()) return std::move(result.answer);
+  absl::StatusOr<merge::WhyResult> result = merge::Explain(options);
+  if (!result.ok()) return WithContext(result.status(), run.string());
+  if (!result->devices.has_value() && !result->cut.has_value()) return std::move(result->answer);
   return absl::InvalidArgumentError(
       absl::StrCat("\"", run.string(), "\" is no recording of this test's job"));
 }
@@ -102,34 +108,66 @@ std::string NodeToShift(const analysis::Report& report, const Answer& answer, in
   return node;
 }
 
-absl::StatusOr<std::vector<Check>> CheckClock(const Trial& trial, const Answer& delayed) {
-  SYNCLINE_ASSIGN_OR_RETURN(const analysis::Report before, ReportOf(trial.delayed));
-  const std::string node = NodeToShift(before, delayed, trial.delay.rank);
-  if (node.empty()) {
-    return std::vector<Check>{
-        {.name = "clock_noticed",
-         .text = "all ranks are on one node, which has one clock; `fab selftest` tests clocks "
-                 "on the nodes of a fleet"}};
-  }
+absl::StatusOr<std::vector<Check>> CheckClock(const Answer& delayed, Trial* trial) {
+  SYNCLINE_ASSIGN_OR_RETURN(const analysis::Report before, ReportOf(trial->delayed));
+  const std::string node = NodeToShift(before, delayed, trial->delay.rank);
+  if (node.empty()) return std::vector<Check>();
+  trial->shifted_node = node;
   SYNCLINE_ASSIGN_OR_RETURN(const selftest::ScratchDirectory scratch,
                             selftest::ScratchDirectory::Make());
   const std::filesystem::path copy = scratch.path() / "run";
   SYNCLINE_RETURN_IF_ERROR(
-      selftest::CopyWithShiftedClock(trial.delayed, node, trial.shift_ns, copy));
+      selftest::CopyWithShiftedClock(trial->delayed, node, trial->shift_ns, copy));
   SYNCLINE_ASSIGN_OR_RETURN(const analysis::Report after, ReportOf(copy));
   SYNCLINE_ASSIGN_OR_RETURN(const Answer shifted, AnswerOf(copy));
   return selftest::CheckShift(selftest::SightOf(before, node), selftest::SightOf(after, node),
-                              trial.shift_ns, delayed, shifted);
+                              trial->shift_ns, delayed, shifted);
 }
 
-absl::StatusOr<std::vector<Check>> CheckAll(const Context& context, const Trial& trial) {
+// Of one run of the job, in which the delayed rank takes part.
+absl::Status CheckSameRun(const Answer& healthy, const Answer& delayed, int32_t late_rank) {
+  using Ranks = std::map<int32_t, std::pair<std::string, int32_t>>;
+  const auto ranks_of = [](const Answer& answer) {
+    Ranks ranks;
+    for (const auto& rank : answer.ranks) ranks[rank.rank] = {rank.node, rank.pid};
+    return ranks;
+  };
+  const Ranks before = ranks_of(healthy);
+  const Ranks after = ranks_of(delayed);
+  if (!after.empty() && !after.contains(late_rank)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--late-rank ", late_rank, ": the recording has no such rank"));
+  }
+  if (before.empty() || after.empty() || before == after) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "the two recordings are not of one run of the job: their ranks are other processes");
+}
+
+absl::StatusOr<std::vector<Check>> CheckAll(const Context& context, Trial* trial) {
   PrintNote(context, "note", "", "reading both recordings", "");
-  SYNCLINE_ASSIGN_OR_RETURN(const Answer healthy, AnswerOf(trial.healthy));
-  SYNCLINE_ASSIGN_OR_RETURN(const Answer delayed, AnswerOf(trial.delayed));
-  std::vector<Check> checks = selftest::CheckDelay(healthy, delayed, trial.delay);
-  if (delayed.refusal != analysis::why::Refusal::kNone) return checks;
-  SYNCLINE_ASSIGN_OR_RETURN(std::vector<Check> clock, CheckClock(trial, delayed));
-  for (Check& check : clock) checks.push_back(std::move(check));
+  const auto interrupted = [&] {
+    return context.interrupts->First().stop_requested()
+               ? absl::CancelledError("interrupted: nothing was judged")
+               : absl::OkStatus();
+  };
+  SYNCLINE_ASSIGN_OR_RETURN(const Answer healthy, AnswerOf(trial->healthy));
+  SYNCLINE_RETURN_IF_ERROR(interrupted());
+  SYNCLINE_ASSIGN_OR_RETURN(const Answer delayed, AnswerOf(trial->delayed));
+  SYNCLINE_RETURN_IF_ERROR(interrupted());
+  SYNCLINE_RETURN_IF_ERROR(CheckSameRun(healthy, delayed, trial->delay.rank));
+  std::vector<Check> checks = selftest::CheckDelay(healthy, delayed, trial->delay);
+  const bool answered = delayed.refusal == analysis::why::Refusal::kNone;
+  if (answered) {
+    SYNCLINE_ASSIGN_OR_RETURN(std::vector<Check> clock, CheckClock(delayed, trial));
+    SYNCLINE_RETURN_IF_ERROR(interrupted());
+    for (Check& check : clock) checks.push_back(std::move(check));
+  }
+  selftest::Complete(!answered ? "there is no answer with the delay"
+                     : trial->shifted_node.empty()
+                         ? "all ranks are on one node, which has one clock; `fab selftest` tests "
+                           "clocks on the nodes of a fleet"
+                         : "what it rests on is not there",
+                     &checks);
   return checks;
 }
 
@@ -161,9 +199,12 @@ std::string Label(const std::string& name) {
 
 std::string Text(const Context& context, const std::vector<Check>& checks, const Trial& trial) {
   report::LabelledText text(AnswerWidth(), context.ColourOut());
-  text.Line(absl::StrFormat(
-      "rank %d was delayed by %s a step, one clock shifted by %s:", trial.delay.rank,
-      DurationText(trial.delay.delay_ns), DurationText(trial.shift_ns)));
+  text.Line(absl::StrCat(
+      "rank ", trial.delay.rank, " was delayed by ", DurationText(trial.delay.delay_ns), " a step",
+      trial.shifted_node.empty() ? ""
+                                 : absl::StrCat(", and in a copy the clock of ", trial.shifted_node,
+                                                " was shifted by ", DurationText(trial.shift_ns)),
+      ":"));
   text.Blank();
   for (const Check& check : checks) {
     text.Say(Label(check.name), absl::StrCat(Word(check.state), ": ", Printable(check.text)));
@@ -189,14 +230,16 @@ std::string Json(const std::vector<Check>& checks, const Trial& trial) {
       {"format_version", 1},
       {"state", selftest::StateJsonName(selftest::Overall(checks))},
       {"delay", {{"rank", trial.delay.rank}, {"ns", trial.delay.delay_ns}}},
-      {"shift_ns", trial.shift_ns},
+      {"shift", trial.shifted_node.empty()
+                    ? nlohmann::ordered_json()
+                    : nlohmann::ordered_json{{"node", trial.shifted_node}, {"ns", trial.shift_ns}}},
       {"recordings", {{"healthy", trial.healthy.string()}, {"delayed", trial.delayed.string()}}},
       {"checks", rows}};
   return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int Judge(const Context& context, const SelftestArguments& arguments, const Trial& trial) {
-  const absl::StatusOr<std::vector<Check>> checks = CheckAll(context, trial);
+int Judge(const Context& context, const SelftestArguments& arguments, Trial trial) {
+  const absl::StatusOr<std::vector<Check>> checks = CheckAll(context, &trial);
   if (!checks.ok()) return Fail(context, checks.status());
   *context.out << (arguments.json ? Json(*checks, trial) : Text(context, *checks, trial));
   switch (selftest::Overall(*checks)) {
@@ -237,9 +280,10 @@ absl::Status CheckLocal(const Context& context) {
 absl::Status MakeTrial(const Context& context, const SelftestArguments& arguments,
                        int64_t window_ns, const std::filesystem::path& directory, Trial* trial) {
   std::error_code error;
-  if (std::filesystem::exists(directory, error)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("\"", directory.string(), "\" is there already: choose another --out"));
+  for (const char* name : {"healthy", "delayed"}) {
+    if (!std::filesystem::exists(directory / name, error)) continue;
+    return absl::FailedPreconditionError(absl::StrCat("\"", (directory / name).string(),
+                                                      "\" is there already: choose another --out"));
   }
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(directory));
   SYNCLINE_ASSIGN_OR_RETURN(const selftest::DemoPlace place, PlaceOf(arguments, directory));
@@ -251,8 +295,13 @@ absl::Status MakeTrial(const Context& context, const SelftestArguments& argument
                             DurationText(window_ns), DurationText(window_ns), trial->delay.rank),
             "");
   SYNCLINE_RETURN_IF_ERROR(job.AwaitSteps(kWarmSteps, context.clock, stop));
-  const auto record = [&](const char* name) {
-    return RecordFor(context, {.window_ns = window_ns, .directory = (directory / name).string()});
+  const auto record = [&](const char* name) -> absl::StatusOr<std::filesystem::path> {
+    auto made =
+        RecordFor(context, {.window_ns = window_ns, .directory = (directory / name).string()});
+    if (made.ok() && stop.stop_requested()) {
+      return absl::CancelledError("interrupted: the test's job was ended, nothing was judged");
+    }
+    return made;
   };
   SYNCLINE_ASSIGN_OR_RETURN(trial->healthy, record("healthy"));
   SYNCLINE_RETURN_IF_ERROR(job.Apply(trial->delay));
@@ -265,6 +314,9 @@ absl::Status CheckArguments(const SelftestArguments& arguments) {
   if (arguments.recordings.size() == 1 || arguments.recordings.size() > 2) {
     return absl::InvalidArgumentError(
         "selftest takes two recordings of its job, without the delay and with it, or none");
+  }
+  if (!arguments.recordings.empty() && arguments.records) {
+    return absl::InvalidArgumentError("--for, --out and --python are of no use with recordings");
   }
   if (arguments.recordings.empty() &&
       (arguments.late_rank < 0 || arguments.late_rank >= selftest::kDemoRanks)) {
@@ -288,6 +340,14 @@ int Selftest(const Context& context, const SelftestArguments& arguments) {
   }
   const auto window_ns = Within("--for", arguments.window, kShortestNs, kLongestNs);
   if (!window_ns.ok()) return Fail(context, window_ns.status());
+  if (*window_ns < kStepsWanted * *delay_ns) {
+    return Fail(context,
+                absl::InvalidArgumentError(absl::StrCat(
+                    "a verdict wants ", kStepsWanted,
+                    " steps, each longer than --delay: "
+                    "--for ",
+                    kStepsWanted * *delay_ns / kSecondNs * 3 / 2 + 1, "s, or a shorter --delay")));
+  }
   status = CheckLocal(context);
   if (!status.ok()) return Fail(context, status);
   const std::string directory =
@@ -337,15 +397,18 @@ void RegisterSelftest(CLI::App* app, Context* context) {
       "its input, with that time. With ranks on several nodes all clock samples of one node are\n"
       "then shifted by --shift, in a copy: the wrong clock must be noticed, the bound must still\n"
       "hold the truth, and the verdict must stay the same. On a fleet: fab selftest.\n"
-      "The job is ended in any case; the recordings are kept.\n"
-      "Exit code 0: all that was tested passed; 1: something failed; 3: something is undecided,\n"
-      "because another program or too few steps may be the reason.\n\n"
+      "The job ends with this command; the recordings are kept.\n"
+      "Exit code 0: all that was tested passed; 1: something failed, or the test could not be\n"
+      "made; 3: something is undecided, because another program or too few steps may be the\n"
+      "reason; 130: interrupted.\n\n"
       "Examples:\n"
       "  syncline selftest --python venv/bin/python\n"
       "  syncline selftest --delay 7ms --late-rank 0\n"
       "  syncline selftest run/healthy run/delayed --delay 20ms --late-rank 3");
   command->callback([=] {
     context->ends_in_good_order = true;
+    arguments->records =
+        command->count("--for") + command->count("--out") + command->count("--python") > 0;
     context->action = [=] { return Selftest(*context, *arguments); };
   });
 }

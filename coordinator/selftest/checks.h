@@ -6,6 +6,7 @@
 #ifndef SYNCLINE_COORDINATOR_SELFTEST_CHECKS_H_
 #define SYNCLINE_COORDINATOR_SELFTEST_CHECKS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,14 @@ struct Check {
   std::string text;  // what was found, and what was expected: one sentence or two
 };
 
+// Of all checks, in their order.
+inline constexpr std::array<const char*, 8> kCheckNames = {
+    "nobody", "who",           "cause",       "amount",
+    "cost",   "clock_noticed", "clock_bound", "verdict_without_clocks"};
+
+// Adds the checks that are missing, not tested for this reason.
+void Complete(const std::string& reason, std::vector<Check>* checks);
+
 // The worst of them: failed, undecided, passed; not tested where none was.
 State Overall(const std::vector<Check>& checks);
 
@@ -45,14 +54,15 @@ struct Delay {
 std::vector<Check> CheckDelay(const analysis::why::Answer& healthy,
                               const analysis::why::Answer& delayed, const Delay& delay);
 
-// What a report says of one node's clock.
+// What a report says of one node's clock, and what can be seen of it.
 struct ClockSight {
   std::string node;
   std::optional<int64_t> bound_ns;              // proven, in the middle of the window
   std::optional<DurationEstimate> start, stop;  // skews of the node: instants of the timeline
-  uint64_t events = 0;                          // clock events, of all nodes
-  std::string first_event;                      // what the first of them says
-  uint64_t contradictions = 0;  // messages and transfers that the model cannot explain
+  std::vector<std::string> events;              // clock events of all nodes: what they say
+  uint64_t contradictions = 0;  // messages and the like that the model cannot explain
+  // The longest of the median times from send to receipt of messages from or to the node.
+  std::optional<int64_t> flight_ns;
 };
 ClockSight SightOf(const analysis::Report& report, const std::string& node);
 

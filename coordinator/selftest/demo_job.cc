@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -121,11 +122,12 @@ absl::StatusOr<DemoJob> DemoJob::Start(const DemoPlace& place) {
     for (const auto& [name, value] : variables) {
       environment.push_back(absl::StrCat(name, "=", value));
     }
-    SYNCLINE_ASSIGN_OR_RETURN(const pid_t child,
-                              Spawn({place.syncline.string(), "run", "--job", "selftest", "--",
-                                     place.python, place.job.string(), "--with-parent", "--switch",
-                                     (place.directory / kSwitch).string()},
-                                    std::move(environment), job.LogOf(rank)));
+    SYNCLINE_ASSIGN_OR_RETURN(
+        const pid_t child,
+        Spawn({place.syncline.string(), "run", "--job", "selftest", "--", place.python,
+               place.job.string(), "--parent", absl::StrCat(::getpid()), "--switch",
+               (place.directory / kSwitch).string()},
+              std::move(environment), job.LogOf(rank)));
     job.children_.push_back(child);
   }
   return job;
@@ -163,10 +165,11 @@ absl::Status DemoJob::CheckAlive() {
     if (child > 0 && ::waitpid(child, nullptr, WNOHANG) != child) continue;
     child = 0;
     std::string log = ReadFile(LogOf(rank)).value_or("");
+    const bool no_torch = log.find("No module named 'torch'") != std::string::npos;
     if (log.size() > kShownOfLog) log = "... " + log.substr(log.size() - kShownOfLog);
     return absl::FailedPreconditionError(
-        absl::StrCat("Rank ", rank, " of the test's job ended (", LogOf(rank).string(),
-                     "); it needs a Python with PyTorch (--python):\n",
+        absl::StrCat("Rank ", rank, " of the test's job ended (", LogOf(rank).string(), ")",
+                     no_torch ? "; it needs a Python with PyTorch (--python)" : "", ":\n",
                      absl::StripTrailingAsciiWhitespace(log)));
   }
   return absl::OkStatus();

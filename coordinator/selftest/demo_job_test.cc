@@ -56,27 +56,28 @@ class DemoJobTest : public ::testing::Test {
 TEST_F(DemoJobTest, StartsTwoRanksAndEndsThem) {
   std::string log;
   {
-    auto job = DemoJob::Start(
-        Place("echo $$ $RANK of $WORLD_SIZE \"$@\"; echo rank, step 60: 1 ms; exec sleep 100"));
+    auto job =
+        DemoJob::Start(Place("echo $$ $RANK of $WORLD_SIZE \"$@\"; i=0; while :; do i=$((i + 20)); "
+                             "echo rank, step $i: 1 ms; sleep 0.05; done"));
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_TRUE(job->AwaitSteps(60, &clock_, stop_.get_token()).ok());
     log = Log(0);
     ASSERT_TRUE(job->Apply({.rank = 1, .delay_ns = 2'000'000}).ok());
     EXPECT_EQ(*ReadFile(scratch_->path() / "switch"), "1 2.000000\n");
   }
-  EXPECT_THAT(log, HasSubstr("0 of 2 run --job selftest -- python3 train.py --with-parent"));
+  EXPECT_THAT(log, HasSubstr("0 of 2 run --job selftest -- python3 train.py --parent "));
   pid_t pid = 0;
   ASSERT_TRUE(absl::SimpleAtoi(log.substr(0, log.find(' ')), &pid)) << log;
   EXPECT_EQ(::kill(pid, 0), -1) << "it was ended, and waited for";
 }
 
 TEST_F(DemoJobTest, SaysWhyARankEnded) {
-  auto job = DemoJob::Start(Place("echo no module named torch; exit 1"));
+  auto job = DemoJob::Start(Place("echo \"No module named 'torch'\"; exit 1"));
   ASSERT_TRUE(job.ok()) << job.status();
   const absl::Status status = job->AwaitSteps(60, &clock_, stop_.get_token());
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("--python"), HasSubstr("no module named torch")));
+              AllOf(HasSubstr("--python"), HasSubstr("No module named 'torch'")));
 }
 
 TEST_F(DemoJobTest, StopsWaitingWhenItIsInterrupted) {

@@ -49,10 +49,11 @@ def test_the_delay_and_the_wrong_clock_are_found(tested):
     fleet, said = tested
     assert " 0 failed" in said, said
     code, states = judged(fleet, "trial/healthy", "trial/delayed")
-    for check in ("who", "cause", "amount", *CLOCK_CHECKS):
+    for check in ("who", "cause", *CLOCK_CHECKS):
         assert states[check] == "passed", (check, said)
-    # What else runs on this machine may have slowed a rank.
-    assert {states["nobody"], states["cost"]} <= {"passed", "undecided"}
+    # What else runs on this machine may have slowed a rank, or one recording.
+    assert {states["nobody"], states["amount"]} <= {"passed", "undecided"}, said
+    assert states["cost"] in ("passed", "not_tested"), said
     assert code == (3 if "undecided" in states.values() else 0)
 
 
