@@ -482,8 +482,8 @@ Report Analyse(const AnalyseInput& input, const SummarySink& summary) {
   without.likely = nullptr;
   if (found.likely > 0) {
     without.assumption.refuted_by =
-        absl::StrCat(found.likely,
-                     " of the recorded messages, tensors, transfers and collectives contradict it");
+        absl::StrCat(found.likely, " of the recorded messages, tensors, transfers and collectives ",
+                     found.likely == 1 ? "contradicts it" : "contradict it");
   }
   if (found.proven == 0) return AnalyseWith(without, summary);
   // Nothing across nodes is proven by bounds that do not hold.

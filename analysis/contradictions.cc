@@ -12,7 +12,7 @@ Contradictions ContradictionsOf(const Report& report) {
   return {.proven = report.messages.contradictions + report.tensors.contradictions +
                     report.transfers.contradictions,
           .likely = report.messages.likely_contradictions + report.tensors.likely_contradictions +
-                    report.transfers.likely_contradictions +
+                    report.transfers.likely_contradictions + report.collectives.contradictions +
                     report.collectives.likely_contradictions};
 }
 

@@ -80,6 +80,9 @@ std::optional<int64_t> WallPlacement::BoundNs(int64_t realtime_ns) const {
   if (model_ == nullptr) return std::nullopt;
   const TimelineEstimate where = model_->Locate({clock_, realtime_ns});
   if (!where.bounded()) return std::nullopt;
+  const std::optional<int64_t> trace_ns = TraceClockNs(realtime_ns);
+  // The placement may believe no bound of the model.
+  if (trace_ns.has_value() && !placement_->BoundNs(*trace_ns).has_value()) return std::nullopt;
   return where.bound_ns();
 }
 

@@ -87,6 +87,9 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   report.epoch_unix_ns = inputs.epoch_unix_ns;
   report.incomplete = report.incomplete || inputs.incomplete;
   report.complaints = inputs.complaints;
+  if (const uint64_t count = analysis::ContradictionsOf(report).proven; count > 0) {
+    report.complaints.push_back(analysis::BoundsDoNotHoldText(count));
+  }
   report.notes = inputs.notes;
   report.begins_late = inputs.begins_late;
   if (inputs.recording.has_value()) AddProbeCounts(recording::Layout(inputs.run), &report);
@@ -190,9 +193,11 @@ struct Lookers {
   }
 };
 
-// Everything into a directory beside result.out_dir, and then that in its place.
-absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInputs& inputs,
-                                  Lookers* lookers, MergeResult result) {
+// Everything into a directory beside result.out_dir, and then that in its place. nullopt: nothing
+// was written, because the bounds that it would be written with do not hold.
+absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
+                                                 const OpenedInputs& inputs, Lookers* lookers,
+                                                 MergeResult result) {
   SYNCLINE_ASSIGN_OR_RETURN(OutDir out, OutDir::Prepare(result.out_dir));
   const std::stop_callback abandon(options.interrupt, [&] {
     out.Abandon();
@@ -204,6 +209,7 @@ absl::StatusOr<MergeResult> Write(const MergeOptions& options, const OpenedInput
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
+  if (analysis::ContradictionsOf(built, inputs.models()).proven > 0) return std::nullopt;
   analysis::TakeStepsFrom(lookers->summary, built.nodes);
   NoteUnread(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
@@ -305,18 +311,14 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
       options.progress({inputs.nodes[progress.node].name, progress.time, progress.events, before});
     };
   }
-  absl::StatusOr<MergeResult> written = Write(options, inputs, &lookers, result);
-  if (written.ok() && !options.input.without_bounds) {
-    const uint64_t contradictions = analysis::ContradictionsOf(written->report).proven;
-    if (contradictions > 0) {
-      // What belongs together, and its bounds, were written by clocks that are wrong: once more.
-      options.input.without_bounds = true;
-      absl::StatusOr<MergeResult> again = Merge(options);
-      if (again.ok()) again->complaints.push_back(analysis::BoundsDoNotHoldText(contradictions));
-      return again;
-    }
+  auto written = Write(options, inputs, &lookers, result);
+  if (written.ok() && written->has_value()) return **std::move(written);
+  if (written.ok()) {
+    // What belongs together was chosen by these bounds, too: all of it once more.
+    options.input.without_bounds = true;
+    return Merge(options);
   }
-  if (!absl::IsResourceExhausted(written.status())) return written;
+  if (!absl::IsResourceExhausted(written.status())) return written.status();
   return absl::ResourceExhaustedError(absl::StrCat(
       written.status().message(), "\nThe merge does not fit into ", result.out_dir.string(),
       ", which is unchanged: free disk space there, or choose another directory with --out"));
@@ -359,8 +361,8 @@ absl::StatusOr<analysis::Report> MakeReport(const ReportOptions& options) {
   ReportOptions without_bounds = options;
   without_bounds.input.without_bounds = true;
   SYNCLINE_ASSIGN_OR_RETURN(analysis::Report undecided, ReadReport(without_bounds));
-  analysis::KeepContradictions(report, &undecided);
-  return undecided;
+  // Analyse() has forgotten the bounds of the first one, too.
+  return analysis::ContradictionsOf(undecided).proven > 0 ? undecided : report;
 }
 
 }  // namespace syncline::merge

@@ -145,11 +145,8 @@ void PrintBounds(Page* page) {
     }
   }
   std::string text;
-  const uint64_t contradictions = analysis::ContradictionsOf(report).proven;
-  if (contradictions > 0) {
-    text = absl::StrCat("the bounds that the samples prove do not hold: ",
-                        analysis::ContradictionText(contradictions),
-                        "; so nothing across nodes is called proven or likely");
+  if (analysis::ContradictionsOf(report).proven > 0) {
+    text = "not known to any bound: what was recorded contradicts those that the samples prove";
   } else if (!bounds.empty()) {
     text = absl::StrCat("proven to be true within: ",
                         SpreadText(std::move(bounds), {.text = BoundText}), LikelyText(report));

@@ -313,7 +313,7 @@ std::string CostSentence(const Answer& answer, const RankFinding& finding) {
 std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
   const OrderCounts& order = finding.order;
   if (!answer.clock_bounds_hold) {
-    return "not known: messages that were recorded contradict the clocks";
+    return "not known: what was recorded contradicts the clocks";
   }
   if (order.steps == 0)
     return "not measured: there is no collective of all ranks whose entries "
