@@ -315,8 +315,8 @@ def selftest(c, python="python3", delay="20", late_rank="", duration="10s", out=
     late_rank = late_rank or str(len(nodes) - 1)
     if not late_rank.isdecimal() or int(late_rank) >= len(nodes):
         raise Exit(f"--late-rank {late_rank}: there are ranks 0 to {len(nodes) - 1}.")
-    if not re.fullmatch(r"\d+(\.\d+)?", delay) or not 1 <= float(delay) <= 2000:
-        raise Exit(f"--delay {delay}: 1 to 2000 milliseconds.")
+    if not re.fullmatch(r"\d+(\.\d+)?", delay) or not 1 <= float(delay) <= 1000:
+        raise Exit(f"--delay {delay}: 1 to 1000 milliseconds.")
     late = nodes[int(late_rank)]
     out = out or time.strftime("selftest-%Y%m%d-%H%M%S")
     healthy, delayed = os.path.join(out, "healthy"), os.path.join(out, "delayed")
@@ -330,7 +330,7 @@ def selftest(c, python="python3", delay="20", late_rank="", duration="10s", out=
         line = f"echo {late_rank} {delay} > {shlex.quote(os.path.join(directory, 'switch'))}"
         show(late.name, line)
         remote(late, line)
-        time.sleep(SETTLE_S)
+        time.sleep(SETTLE_S + 3 * float(delay) / 1000)
         local("record", *fleet_arguments(), "--for", duration, "--out", delayed,
               fine=(0, 3))
     finally:

@@ -43,8 +43,8 @@ using selftest::State;
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kShortestNs = 5 * kSecondNs;
 constexpr int64_t kLongestNs = 120 * kSecondNs;
-constexpr int64_t kDelayMaxNs = 2 * kSecondNs;
-constexpr int64_t kStepsWanted = 60;
+constexpr int64_t kDelayMaxNs = kSecondNs;
+constexpr int64_t kWindowDelays = 120;  // 60 steps of which the delay is half
 // `why` wants 95 % of the window of each rank, and a wrong clock moves the window.
 constexpr int64_t kShiftMaxNs = 100'000'000;
 constexpr uint64_t kWarmSteps = 60;
@@ -340,13 +340,11 @@ int Selftest(const Context& context, const SelftestArguments& arguments) {
   }
   const auto window_ns = Within("--for", arguments.window, kShortestNs, kLongestNs);
   if (!window_ns.ok()) return Fail(context, window_ns.status());
-  if (*window_ns < kStepsWanted * *delay_ns) {
-    return Fail(context,
-                absl::InvalidArgumentError(absl::StrCat(
-                    "a verdict wants ", kStepsWanted,
-                    " steps, each longer than --delay: "
-                    "--for ",
-                    kStepsWanted * *delay_ns / kSecondNs * 3 / 2 + 1, "s, or a shorter --delay")));
+  if (*window_ns < kWindowDelays * *delay_ns) {
+    return Fail(context, absl::InvalidArgumentError(absl::StrCat(
+                             "a verdict wants 60 steps, each longer than --delay: --for ",
+                             (kWindowDelays * *delay_ns + kSecondNs - 1) / kSecondNs,
+                             "s, or a shorter --delay")));
   }
   status = CheckLocal(context);
   if (!status.ok()) return Fail(context, status);

@@ -59,7 +59,7 @@ struct ClockSight {
   std::string node;
   std::optional<int64_t> bound_ns;              // proven, in the middle of the window
   std::optional<DurationEstimate> start, stop;  // skews of the node: instants of the timeline
-  std::vector<std::string> events;              // clock events of all nodes: what they say
+  std::vector<std::string> events;              // clock events of all nodes: "gap of a--b"
   uint64_t contradictions = 0;  // messages and the like that the model cannot explain
   // The longest of the median times from send to receipt of messages from or to the node.
   std::optional<int64_t> flight_ns;

@@ -105,6 +105,9 @@ TEST(Checks, FailWhereTheCauseIsAnother) {
   Answer behind = Delayed();
   behind.findings[0].causes.insert(behind.findings[0].causes.begin(),
                                    Cause{.part = Part::kWaitingForCpu, .amount = Mean(kMs, 0)});
+  EXPECT_EQ(StatesOf(Healthy(), behind).at("cause"), State::kUndecided)
+      << "another program may take its processor";
+  behind.findings[0].causes[0].part = Part::kGarbageCollection;
   EXPECT_EQ(StatesOf(Healthy(), behind).at("cause"), State::kFailed);
 }
 
@@ -241,7 +244,7 @@ TEST(Checks, ClocksThatAreWrongAlreadyAreNotTested) {
   after.contradictions = 50;
   const std::vector<Check> checks = CheckShift(before, after, kMs, Delayed(), Delayed());
   EXPECT_EQ(States(checks).at("clock_noticed"), State::kUndecided);
-  EXPECT_EQ(States(checks).count("clock_bound"), 0u);
+  EXPECT_EQ(States(checks).at("clock_bound"), State::kUndecided);
 }
 
 TEST(Checks, TheBoundMustHoldTheTruth) {

@@ -13,6 +13,7 @@ import argparse
 import ctypes
 import os
 import signal
+import sys
 import time
 
 import torch
@@ -113,7 +114,7 @@ def main():
     parser.add_argument("--report-every", type=int, default=20, metavar="STEPS")
     options = parser.parse_args()
     if options.parent and not ends_with(options.parent):
-        return
+        sys.exit(f"{options.parent} is not the parent: it ended, or --python names a wrapper")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     train(options)
