@@ -49,10 +49,12 @@ def test_the_delay_and_the_wrong_clock_are_found(tested):
     fleet, said = tested
     assert " 0 failed" in said, said
     code, states = judged(fleet, "trial/healthy", "trial/delayed")
-    for check in ("who", "cause", *CLOCK_CHECKS):
+    for check in CLOCK_CHECKS:
         assert states[check] == "passed", (check, said)
-    # What else runs on this machine may have slowed a rank, or one recording.
-    assert {states["nobody"], states["amount"]} <= {"passed", "undecided"}, said
+    # What else runs on this machine may have slowed a rank, or one recording, and is then named.
+    for check in ("nobody", "who", "cause", "amount"):
+        busy = states[check] == "undecided" and ("waiting for a CPU" in said or "take its" in said)
+        assert states[check] == "passed" or busy, (check, said)
     assert states["cost"] in ("passed", "not_tested"), said
     assert code == (3 if "undecided" in states.values() else 0)
 
@@ -61,7 +63,7 @@ def test_wrong_labels_fail(tested):
     fleet, said = tested
     code, states = judged(fleet, "trial/healthy", "trial/delayed", "--late-rank", "0")
     assert (code, states["who"], states["cause"]) == (1, "failed", "failed"), said
-    code, states = judged(fleet, "trial/healthy", "trial/delayed", "--delay", "15ms")
-    assert (code, states["who"], states["amount"]) == (1, "passed", "failed"), said
+    code, states = judged(fleet, "trial/healthy", "trial/delayed", "--delay", "5ms")
+    assert (code, states["amount"]) == (1, "failed"), said
     code, states = judged(fleet, "trial/delayed", "trial/healthy")
     assert (code, states["nobody"], states["who"]) == (1, "failed", "failed"), said
