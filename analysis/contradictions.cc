@@ -34,15 +34,11 @@ void KeepContradictions(const Report& contradicted, Report* report) {
   for (NodeReport& node : report->nodes) node.bound_ns.reset();
 }
 
-std::string ContradictionText(uint64_t count) {
-  return absl::StrCat(count, " of the recorded messages, tensors and transfers ",
-                      count == 1 ? "contradicts" : "contradict", " the clocks");
-}
-
 std::string BoundsDoNotHoldText(uint64_t count) {
-  return ContradictionText(count) +
-         ": their bounds do not hold, and nothing across nodes is called proven or likely "
-         "(`syncline clocks`: how they were measured)";
+  return absl::StrCat(count, " of the recorded messages, tensors and transfers ",
+                      count == 1 ? "contradicts" : "contradict",
+                      " the clocks: their bounds do not hold, and nothing across nodes is called "
+                      "proven or likely (`syncline clocks`: how they were measured)");
 }
 
 }  // namespace syncline::analysis

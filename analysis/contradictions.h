@@ -28,8 +28,7 @@ Contradictions ContradictionsOf(const timeline::BuiltTimeline& built, const Mode
 // What contradicts the bounds, into a report of the same recording that was made without them.
 void KeepContradictions(const Report& contradicted, Report* report);
 
-// "8 of the recorded messages, tensors and transfers contradict the clocks"; and what follows.
-std::string ContradictionText(uint64_t count);
+// For people: that so much of what was recorded contradicts the bounds, and what follows.
 std::string BoundsDoNotHoldText(uint64_t count);
 
 }  // namespace syncline::analysis

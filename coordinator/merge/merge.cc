@@ -209,7 +209,6 @@ absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
   SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  if (analysis::ContradictionsOf(built, inputs.models()).proven > 0) return std::nullopt;
   analysis::TakeStepsFrom(lookers->summary, built.nodes);
   NoteUnread(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
@@ -233,6 +232,9 @@ absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
     if (!tables.complaint.empty()) uncopied.push_back(tables.complaint);
   }
   result.report = MakeReportOf(inputs, built, lookers->summary);
+  if (!options.input.without_bounds && analysis::ContradictionsOf(result.report).proven > 0) {
+    return std::nullopt;  // what was staged goes with `out`
+  }
   // Where only some events are read, which task was open is not known.
   if (options.events.empty()) {
     result.report.hot = lookers->code.Take();

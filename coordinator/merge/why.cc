@@ -93,7 +93,6 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
     return ReadRecording(without_bounds, list, found.proven);
   }
   inputs.likely_holds = found.likely == 0;
-  inputs.bounds_hold = contradictions == 0;
   if (!inputs.bounds_hold)
     inputs.complaints.push_back(analysis::BoundsDoNotHoldText(contradictions));
   inputs.build.progress = nullptr;
