@@ -51,8 +51,8 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
   return sites;
 }
 
-std::vector<OwnInterval> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
-  std::vector<OwnInterval> waits;
+std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
+  std::vector<Wait> waits;
   for (const Silence& silence : rank.silences) {
     if (silence.pending.empty() || !sites.contains(silence.site)) continue;
     const CollectiveEntry* left = nullptr;  // the last to leave within the silence
@@ -69,7 +69,8 @@ std::vector<OwnInterval> WaitsOf(const RankSilences& rank, const std::set<Site>&
     const bool released =
         left != nullptr && (open == nullptr || silence.end_ns - *left->left_ns < near_ns);
     const CollectiveEntry& awaited = released ? *left : *open;
-    waits.push_back({std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns});
+    waits.push_back({{std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns},
+                     static_cast<uint32_t>(&awaited - rank.collectives.data())});
   }
   return waits;
 }

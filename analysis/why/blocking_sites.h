@@ -23,9 +23,14 @@ struct RankSilences {
 // says so late); and it holds at least 0.5 % of `total_ns`, the time of all ranks.
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns);
 
+struct Wait {
+  OwnInterval interval;
+  uint32_t awaited = 0;  // index into the rank's collectives
+};
+
 // The waits of one rank: at blocking sites, from when the collective waited for was entered to the
 // silence's end. In order; none overlaps the next.
-std::vector<OwnInterval> WaitsOf(const RankSilences& rank, const std::set<Site>& sites);
+std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites);
 
 }  // namespace syncline::analysis::why
 

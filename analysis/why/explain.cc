@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "analysis/why/causes.h"
 #include "analysis/why/judged.h"
+#include "analysis/why/path.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
@@ -145,6 +146,7 @@ Answer Explain(const JobInput& input) {
   SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);
+  answer.path = PathOf(input, judged);
   return answer;
 }
 

@@ -2,7 +2,8 @@
 // What `syncline why` is given of a job: the tasks and collectives of its ranks, and what the
 // kernels of their nodes say.
 //
-// All times of a rank are ns of its own node's trace clock. Only Arrival compares nodes.
+// All times of a rank are ns of its own node's trace clock. Only Arrival and timeline_ns compare
+// nodes.
 #ifndef SYNCLINE_ANALYSIS_WHY_JOB_INPUT_H_
 #define SYNCLINE_ANALYSIS_WHY_JOB_INPUT_H_
 
@@ -51,6 +52,9 @@ struct CollectiveEntry {
   NameId name = 0;
   int64_t entered_ns = 0;
   std::optional<int64_t> left_ns;  // of Gloo's work; nullopt: not recorded
+  // When it was entered by the timeline's clock, estimated; nullopt: the clocks' bounds do not
+  // hold.
+  std::optional<int64_t> timeline_ns;
 };
 
 struct RankInput {

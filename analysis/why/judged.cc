@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "analysis/why/blocking_sites.h"
 #include "analysis/why/parts.h"
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
@@ -233,6 +232,23 @@ std::vector<OwnInterval> CollectionsOf(const ThreadInput& driver, const TaskName
   return collections;
 }
 
+std::vector<OwnInterval> IntervalsOf(std::span<const Wait> waits) {
+  std::vector<OwnInterval> intervals;
+  for (const Wait& wait : waits) intervals.push_back(wait.interval);
+  return intervals;
+}
+
+// Where a critical path may enter or leave the rank's own work (path.h).
+std::vector<int64_t> MarksOf(const RankInput& rank, std::span<const OwnInterval> waits) {
+  std::vector<int64_t> marks;
+  for (const CollectiveEntry& entry : rank.collectives) marks.push_back(entry.entered_ns);
+  for (const OwnInterval& wait : waits) {
+    marks.push_back(wait.begin_ns);
+    marks.push_back(wait.end_ns);
+  }
+  return marks;
+}
+
 void AddOperators(std::span<const Piece> pieces, size_t rank, Judged* judged) {
   const auto add = [&](NameId name, size_t step, int64_t ns,
                        std::map<NameId, OperatorTime>* times) {
@@ -289,7 +305,8 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     const RankInput& rank = input.ranks[i];
     JudgedRank& of_rank = judged->ranks[i];
     const ThreadInput& driver = *drivers[i].thread;
-    const std::vector<OwnInterval> waits = WaitsOf(pooled[i], sites);
+    of_rank.waits = WaitsOf(pooled[i], sites);
+    const std::vector<OwnInterval> waits = IntervalsOf(of_rank.waits);
     const std::vector<OwnInterval> collections = CollectionsOf(driver, judged->names);
     std::vector<Piece> pieces =
         PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
@@ -307,6 +324,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
       SetJudged(of_rank.steps, &of_rank.samples.growths);
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
+    of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits));
     if (options.operators) AddOperators(pieces, i, judged);
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);

@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/why/blocking_sites.h"
 #include "analysis/why/model.h"
 #include "analysis/why/samples.h"
 #include "analysis/why/steps.h"
+#include "analysis/why/stretches.h"
 #include "analysis/why/task_names.h"
 #include "analysis/why/work.h"
 
@@ -38,6 +40,10 @@ struct JudgedRank {
   WorkDone work;
   // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
   std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
+
+  std::vector<Wait> waits;
+  // Between the ends of waits, and entries of collectives.
+  std::vector<Stretch> stretches;
 
   // Of a step: all but wait and transfer, and what is not covered.
   int64_t OwnWork(size_t step) const;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/network.h"
@@ -190,6 +191,38 @@ struct StepClass {
   int64_t total_ns = 0;
 };
 
+// A piece of the critical path (path.h): own work of a rank, or a collective under way.
+struct PathPiece {
+  enum class Kind : uint8_t {
+    kOwnWork,
+    kCollective,   // from its last rank's entry on
+    kNotFollowed,  // a collective, from the rank's own entry on: for whom it waited is not known
+  };
+  Kind kind = Kind::kOwnWork;
+  size_t rank = 0;        // index into Answer::ranks; of a collective: who waited for its end
+  int64_t end_ns = 0;     // in that rank's clock
+  size_t begin_rank = 0;  // of a collective: who entered last
+  int64_t begin_ns = 0;   // in that rank's clock
+  int64_t length_ns = 0;  // estimated, where it has two clocks
+  int32_t step = -1;      // index into the judged steps; -1: in none of them
+  PartTable parts{};      // of own work
+  std::string name;       // of a collective: "all_reduce"
+};
+
+// What the steps waited for, one thing after the other: means of a step.
+struct CriticalPath {
+  std::vector<PathPiece> pieces;    // by time, one behind the other
+  MeanEstimate step;                // of the path; the rest adds up to its estimate
+  std::vector<MeanEstimate> ranks;  // own work, by rank
+  std::vector<PartTable> parts;     // of it, by rank
+  MeanEstimate collectives;         // those that were not followed, too
+  std::vector<std::pair<std::string, int64_t>> kinds;  // of them, by name; the longest first
+  int64_t not_followed_ns = 0;                         // of them
+  MeanEstimate uneven;     // own work on it, less the mean own work of all ranks
+  uint64_t crossings = 0;  // times at which it goes on on another rank
+  uint64_t proven = 0;     // of them: that rank entered last whatever the clocks' error
+};
+
 struct Answer {
   Refusal refusal = Refusal::kNone;
   std::string refusal_text;  // one line: what is wrong, and what would be needed
@@ -219,6 +252,8 @@ struct Answer {
   int64_t worst_not_covered_ns = 0;     // a step, of any rank
   std::vector<std::string> notes;       // what to know of the evidence, one line each
   std::vector<NetworkFinding> network;  // of the job's connections
+  // nullopt: no rank waits for another, or the clocks' bounds do not hold.
+  std::optional<CriticalPath> path;
 };
 
 }  // namespace syncline::analysis::why

@@ -20,9 +20,10 @@ struct Piece {
   int64_t end_ns = 0;
   Part part = Part::kHostCode;
   NameId leaf = kNoTask;
-  int32_t step = -1;     // index into the judged steps; -1: in none of them
-  int64_t usual_ns = 0;  // how long a piece of its kind lasts when nothing disturbs it
-  int64_t taken_ns = 0;  // cut out of it so far (taken_away.h)
+  int32_t step = -1;         // index into the judged steps; -1: in none of them
+  int64_t usual_ns = 0;      // how long a piece of its kind lasts when nothing disturbs it
+  int64_t taken_ns = 0;      // cut out of it so far (taken_away.h)
+  int64_t throttled_ns = 0;  // of that; the rest waited for a CPU
 
   int64_t length_ns() const { return end_ns - begin_ns; }
   bool own_work() const { return part != Part::kWaitAndTransfer && part != Part::kNotCovered; }

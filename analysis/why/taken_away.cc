@@ -87,6 +87,7 @@ class Cutter {
   int64_t Cut(size_t index, int64_t ns, Part into) {
     Piece& piece = pieces_[index];
     piece.taken_ns += ns;
+    if (into == Part::kThrottled) piece.throttled_ns += ns;
     if (piece.step >= 0) {
       PartTable& table = tables_[static_cast<size_t>(piece.step)];
       table[static_cast<size_t>(piece.part)] -= ns;

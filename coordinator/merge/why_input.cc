@@ -249,6 +249,7 @@ class JobBuilder {
       entry.name = NameOf(collective.name);
       entry.entered_ns = member.entered.ns;
       if (member.left.has_value()) entry.left_ns = member.left->ns;
+      if (inputs_.bounds_hold) entry.timeline_ns = member.entered_at.ns;
       job_.input.ranks[place->second].collectives.push_back(entry);
     }
     if (members.size() == group.size && members.size() > 1) AddArrival(collective, members);

@@ -186,7 +186,8 @@ void FakeJob::Launch(size_t rank, std::string_view collective) {
   const int64_t launch_ns = clocks_[rank].now_ns;
   Run(rank, 50 * kUs);
   Span(rank, absl::StrCat("c10d::", std::string(collective), "_"), "PyTorch", launch_ns, 0);
-  input_.ranks[rank].collectives.push_back({kGroup, collectives_, Name(collective), launch_ns, {}});
+  input_.ranks[rank].collectives.push_back(
+      {kGroup, collectives_, Name(collective), launch_ns, {}, launch_ns});
 }
 
 void FakeJob::Step(size_t step) {

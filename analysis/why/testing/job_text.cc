@@ -103,6 +103,9 @@ void WriteRank(const RankInput& rank, std::string* out) {
                     one.entered_ns - at_ns);
     if (one.left_ns.has_value()) absl::StrAppend(out, " ", *one.left_ns - one.entered_ns);
     absl::StrAppend(out, "\n");
+    if (one.timeline_ns.has_value()) {
+      absl::StrAppend(out, "placed ", *one.timeline_ns - one.entered_ns, "\n");
+    }
     at_ns = one.entered_ns;
   }
   for (const ThreadInput& thread : rank.threads) {
@@ -226,6 +229,10 @@ class Reader {
       wrong_ |= entry.name >= job_.input.names.size();
       entry.entered_ns = at_ns_ += Number();
       if (More()) entry.left_ns = entry.entered_ns + Number();
+    } else if (kind == "placed") {
+      if (Rank().collectives.empty()) Rank().collectives.emplace_back();
+      CollectiveEntry& entry = Rank().collectives.back();
+      entry.timeline_ns = entry.entered_ns + Number();
     } else if (kind == "thread") {
       Rank().threads.push_back({Number<int32_t>(), {}});
       at_ns_ = 0;

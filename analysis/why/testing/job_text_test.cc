@@ -20,6 +20,8 @@ TEST(JobText, WhatWasWrittenReadsBack) {
   ASSERT_EQ(other.verdict, Verdict::kCause);
   EXPECT_EQ(one.findings[0].causes[0].amount.est_ns, other.findings[0].causes[0].amount.est_ns);
   EXPECT_EQ(other.findings[0].causes[0].group, "/job/rank1");
+  ASSERT_TRUE(other.path.has_value());
+  EXPECT_EQ(other.path->ranks[1].est_ns, one.path->ranks[1].est_ns);
 }
 
 TEST(JobText, AWrongLineIsNamed) {

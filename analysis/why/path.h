@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The critical path of a job whose ranks wait for each other in collectives: from the end of its
+// last judged step back to the begin of its first, always to what happened last before. Pure.
+//
+// From a rank's own work back to the wait before it; from there through the collective that it
+// waited for to the rank that began it last, and on in that rank's own work before it launched it.
+// If the thread that carries collectives out was busy with an earlier one then, through that one
+// first.
+//
+// Worked example: rank 0 launches an all-reduce at 10 ms and waits, rank 1 launches it at 30 ms; at
+// 34 ms both go on, and their step ends at 35 ms. The path: own work of rank 1 until 30, the
+// collective until 34, own work until 35.
+#ifndef SYNCLINE_ANALYSIS_WHY_PATH_H_
+#define SYNCLINE_ANALYSIS_WHY_PATH_H_
+
+#include <optional>
+
+#include "analysis/why/judged.h"
+#include "analysis/why/model.h"
+
+namespace syncline::analysis::why {
+
+// nullopt: no rank waits for another, or entries of collectives cannot be compared.
+std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged);
+
+}  // namespace syncline::analysis::why
+
+#endif  // SYNCLINE_ANALYSIS_WHY_PATH_H_

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/path.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "analysis/why/explain.h"
+#include "analysis/why/testing/fake_job.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kTransferNs = 2 * kMs + 40 * kUs;  // of FakeJob: from the last entry on
+constexpr size_t kSteps = 80;
+
+CriticalPath PathOf(const JobInput& input) {
+  const Answer answer = Explain(input);
+  EXPECT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+  EXPECT_TRUE(answer.path.has_value());
+  return answer.path.value_or(CriticalPath{});
+}
+
+int64_t PartOf(const CriticalPath& path, size_t rank, Part part) {
+  return path.parts[rank][static_cast<size_t>(part)];
+}
+
+// Whatever it is made of, its pieces follow each other, and their means add up.
+void ExpectWhole(const JobInput& input, const CriticalPath& path) {
+  int64_t own_ns = 0;
+  for (size_t rank = 0; rank < path.ranks.size(); ++rank) {
+    own_ns += path.ranks[rank].est_ns;
+    const PartTable& parts = path.parts[rank];
+    EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), int64_t{0}), path.ranks[rank].est_ns,
+                kParts);
+  }
+  EXPECT_NEAR(own_ns + path.collectives.est_ns, path.step.est_ns,
+              static_cast<int64_t>(input.ranks.size()) + 2);
+  for (size_t i = 1; i < path.pieces.size(); ++i) {
+    EXPECT_EQ(path.pieces[i - 1].rank, path.pieces[i].begin_rank);
+    EXPECT_EQ(path.pieces[i - 1].end_ns, path.pieces[i].begin_ns);
+  }
+  for (const PathPiece& piece : path.pieces) EXPECT_GT(piece.length_ns, 0);
+}
+
+TEST(Path, GoesThroughTheRankThatLaunchesLast) {
+  FakeJobOptions options;
+  options.ranks = 3;
+  options.trouble[1].input_ns = 10 * kMs;
+  FakeJob job(options);
+  const CriticalPath path = PathOf(job.input());
+  ExpectWhole(job.input(), path);
+  EXPECT_EQ(path.collectives.est_ns, kTransferNs);
+  EXPECT_THAT(path.kinds, ElementsAre(std::pair("allreduce", kTransferNs)));
+  EXPECT_EQ(path.not_followed_ns, 0);
+  EXPECT_NEAR(PartOf(path, 1, Part::kInput), 11 * kMs, kMs / 2);
+  EXPECT_EQ(PartOf(path, 0, Part::kInput) + PartOf(path, 2, Part::kInput), 0);
+  // What is behind the last wait is the path's end, on whichever rank.
+  EXPECT_LT(path.ranks[0].est_ns + path.ranks[2].est_ns, kMs / 2);
+}
+
+// Nothing is moved between ranks and parts by clocks that are apart but whose relation is known.
+TEST(Path, IsTheSameWhateverTheClocksShow) {
+  FakeJobOptions options;
+  options.trouble[0].garbage_ns = 5 * kMs;
+  const CriticalPath path = PathOf(FakeJob(options).input());
+  options.clock_ns = {7'000 * kMs, -1'234'567};
+  FakeJob shifted(options);
+  const CriticalPath other = PathOf(shifted.input());
+  ExpectWhole(shifted.input(), other);
+  EXPECT_EQ(other.parts, path.parts);
+  EXPECT_EQ(other.collectives.est_ns, path.collectives.est_ns);
+  EXPECT_EQ(other.crossings, path.crossings);
+}
+
+TEST(Path, AHealthyJobIsSpreadOverItsRanks) {
+  FakeJobOptions options;
+  options.ranks = 2;
+  options.steps = 200;
+  FakeJob job(options);
+  job.input().clock_bound_ns = 1'000;
+  const CriticalPath path = PathOf(job.input());
+  ExpectWhole(job.input(), path);
+  EXPECT_GT(path.ranks[0].est_ns, path.step.est_ns / 5);
+  EXPECT_GT(path.ranks[1].est_ns, path.step.est_ns / 5);
+  EXPECT_GT(path.crossings, 40);
+  EXPECT_GE(path.crossings, path.proven);
+  EXPECT_GT(path.proven, path.crossings * 9 / 10);
+  job.input().clock_bound_ns = 1'000 * kMs;
+  EXPECT_EQ(PathOf(job.input()).proven, 0);
+  job.input().clock_bound_ns.reset();
+  EXPECT_EQ(PathOf(job.input()).proven, 0);
+}
+
+TEST(Path, IsNotKnownWithoutClocks) {
+  FakeJob job({});
+  for (CollectiveEntry& entry : job.input().ranks[1].collectives) entry.timeline_ns.reset();
+  EXPECT_FALSE(Explain(job.input()).path.has_value());
+}
+
+TEST(Path, OfOneRankThereIsNone) {
+  FakeJobOptions options;
+  options.ranks = 1;
+  EXPECT_FALSE(Explain(FakeJob(options).input()).path.has_value());
+}
+
+// Of a broadcast it is not known who had what the rank waited for.
+TEST(Path, DoesNotFollowACollectiveInWhichNotEverybodyWaits) {
+  FakeJobOptions options;
+  options.trouble[1].input_ns = 10 * kMs;
+  FakeJob job(options);
+  for (Arrival& arrival : job.input().arrivals) arrival.everybody_waits = false;
+  const CriticalPath path = PathOf(job.input());
+  ExpectWhole(job.input(), path);
+  EXPECT_EQ(path.crossings, 0);
+  EXPECT_EQ(path.not_followed_ns, path.collectives.est_ns);
+  EXPECT_GT(path.not_followed_ns, kTransferNs);
+}
+
+// However wrong what was recorded is, it comes to an end, and adds up.
+TEST(Path, EndsWhateverWasRecorded) {
+  std::mt19937_64 random(11);
+  const auto up_to = [&](int64_t most) { return static_cast<int64_t>(random() % most) - most / 2; };
+  for (int round = 0; round < 40; ++round) {
+    FakeJobOptions options;
+    options.ranks = 2 + round % 3;
+    options.steps = 40;
+    options.trouble[1].queued_ns = 5 * kMs;
+    options.seed = static_cast<uint64_t>(round);
+    FakeJob job(options);
+    for (RankInput& rank : job.input().ranks) {
+      for (CollectiveEntry& entry : rank.collectives) {
+        if (random() % 3 == 0) *entry.timeline_ns += up_to(40 * kMs);
+        if (random() % 7 == 0) *entry.left_ns += up_to(20 * kMs);
+      }
+    }
+    const Answer answer = Explain(job.input());
+    if (!answer.path.has_value()) continue;
+    for (const PathPiece& piece : answer.path->pieces) ASSERT_GT(piece.length_ns, 0);
+  }
+}
+
+// A job written down task by task: what a rank does in a step, again and again. Times in ms.
+class HandJob {
+ public:
+  HandJob() {
+    input_.names = {"",        "aten::conv2d",    "c10d::allreduce_", "Optimizer.step#SGD.step",
+                    "PyTorch", "gloo:all_reduce", "allreduce"};
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      RankInput& of_rank = input_.ranks.emplace_back();
+      of_rank.rank = rank;
+      of_rank.node = "node";
+      of_rank.threads = {{1, {}}, {2, {}}};
+    }
+    input_.clock_bound_ns = 0;
+  }
+
+  void Compute(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 1, begin, end); }
+  void StepOptimizer(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 3, begin, end); }
+  // Launched on the driver at `at`, carried out by a thread of Gloo's.
+  void Collective(size_t rank, uint64_t number, int64_t at, int64_t begin, int64_t end) {
+    Add(rank, 0, 2, at, at);
+    input_.ranks[rank].threads[0].spans.back().end_ns += 10 * kUs;
+    Add(rank, 1, 5, begin, end);
+    const auto ns = [&](int64_t ms) { return base_ns_ + ms * kMs; };
+    input_.ranks[rank].collectives.push_back({0, number, 6, ns(at), ns(end), ns(at)});
+    if (rank > 0) input_.arrivals.push_back({0, number, true, 0, 0, Level::kProven});
+  }
+  void NextStep(int64_t ms) { base_ns_ += ms * kMs; }
+  JobInput& Done() {
+    for (RankInput& rank : input_.ranks) rank.window = {0, base_ns_};
+    return input_;
+  }
+
+ private:
+  void Add(size_t rank, size_t thread, NameId name, int64_t begin, int64_t end) {
+    TaskSpan span;
+    span.begin_ns = base_ns_ + begin * kMs;
+    span.end_ns = base_ns_ + end * kMs;
+    span.name = name;
+    span.category = 4;
+    input_.ranks[rank].threads[thread].spans.push_back(span);
+  }
+
+  JobInput input_;
+  int64_t base_ns_ = 0;
+};
+
+// Rank 0 has more work before the first collective, rank 1 as much more before the second: nobody
+// has more work than the other, and each waits for the other once.
+TEST(Path, FindsThatRanksWaitForEachOtherInTurn) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    const int64_t first = 30;
+    job.Compute(0, 0, first);
+    job.Compute(1, 0, 10);
+    job.Collective(0, 2 * step, first, first, 34);
+    job.Collective(1, 2 * step, 10, 10, 34);
+    job.Compute(0, 34, 44);
+    job.Compute(1, 34, 64);
+    job.Collective(0, 2 * step + 1, 44, 44, 68);
+    job.Collective(1, 2 * step + 1, 64, 64, 68);
+    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 68, 70);
+    job.NextStep(70);
+  }
+  JobInput& input = job.Done();
+  const Answer answer = Explain(input);
+  EXPECT_EQ(answer.verdict, Verdict::kNobody);
+  ASSERT_TRUE(answer.path.has_value());
+  ExpectWhole(input, *answer.path);
+  EXPECT_NEAR(answer.path->step.est_ns, 70 * kMs, kMs);
+  EXPECT_NEAR(answer.path->ranks[0].est_ns, 30 * kMs, 3 * kMs);  // the optimizer's is somebody's
+  EXPECT_NEAR(answer.path->ranks[1].est_ns, 30 * kMs, 3 * kMs);
+  EXPECT_NEAR(answer.path->collectives.est_ns, 8 * kMs, kMs / 10);
+  // 62 ms of own work one after the other, and 42 of each rank.
+  EXPECT_NEAR(answer.path->uneven.est_ns, 20 * kMs, kMs);
+  EXPECT_GT(answer.path->uneven.lo_ns, 19 * kMs);
+}
+
+// Two buckets, one thread that carries them out: the second one is launched early and begins late.
+TEST(Path, GoesThroughTheCollectiveThatKeptTheThreadBusy) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    for (const size_t rank : {0, 1}) {
+      job.Compute(rank, 0, 10);
+      job.Compute(rank, 10, 20);
+      job.Collective(rank, 2 * step, 10, 10, 40);
+      job.Collective(rank, 2 * step + 1, 20, 40, 60);
+      job.StepOptimizer(rank, 60, 62);
+    }
+    job.NextStep(62);
+  }
+  JobInput& input = job.Done();
+  const CriticalPath path = PathOf(input);
+  ExpectWhole(input, path);
+  EXPECT_NEAR(path.collectives.est_ns, 50 * kMs, kMs / 10);
+  EXPECT_NEAR(path.ranks[0].est_ns + path.ranks[1].est_ns, 12 * kMs, kMs / 10);
+}
+
+// The same, but the thread is free when the second one is launched.
+TEST(Path, GoesThroughTheWorkBeforeALaunchThatFoundTheThreadFree) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    for (const size_t rank : {0, 1}) {
+      job.Compute(rank, 0, 10);
+      job.Compute(rank, 10, 20);
+      job.Collective(rank, 2 * step, 10, 10, 15);
+      job.Collective(rank, 2 * step + 1, 20, 20, 40);
+      job.StepOptimizer(rank, 40, 42);
+    }
+    job.NextStep(42);
+  }
+  const CriticalPath path = PathOf(job.Done());
+  EXPECT_NEAR(path.collectives.est_ns, 20 * kMs, kMs / 10);
+  EXPECT_NEAR(path.ranks[0].est_ns + path.ranks[1].est_ns, 22 * kMs, kMs / 10);
+}
+
+}  // namespace
+}  // namespace syncline::analysis::why
