@@ -11,6 +11,7 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::Cause;
+using analysis::why::CriticalPath;
 using analysis::why::FewerThreads;
 using analysis::why::kParts;
 using analysis::why::LowerSet;
@@ -191,6 +192,40 @@ Json JsonOf(const RankSummary& rank) {
             {"group_version", IfKnown(rank.taken_away_known, rank.group_version)}}}};
 }
 
+// Of the path's own work; the parts of the others are no part of it.
+Json PartsJson(const analysis::why::PartTable& parts, bool measured) {
+  Json json;
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    if (part == Part::kWaitAndTransfer) continue;
+    const bool known = measured || (part != Part::kThrottled && part != Part::kWaitingForCpu);
+    json[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known, parts[i]);
+  }
+  return json;
+}
+
+Json PathJson(const Answer& answer) {
+  if (!answer.path.has_value()) return nullptr;
+  const CriticalPath& path = *answer.path;
+  Json ranks = Json::array();
+  for (size_t i = 0; i < path.ranks.size(); ++i) {
+    ranks.push_back({{"rank", answer.ranks[i].rank},
+                     {"own_work_ns", JsonOf(path.ranks[i])},
+                     {"parts", PartsJson(path.parts[i], answer.ranks[i].taken_away_known)}});
+  }
+  return {{"step_ns", JsonOf(path.step)},
+          {"ranks", std::move(ranks)},
+          {"collectives_ns", JsonOf(path.collectives)},
+          {"collectives", ArrayOf(path.kinds,
+                                  [](const std::pair<std::string, int64_t>& one) {
+                                    return Json{{"name", one.first}, {"ns", one.second}};
+                                  })},
+          {"not_followed_ns", path.not_followed_ns},
+          {"uneven_ns", JsonOf(path.uneven)},
+          {"crossings", path.crossings},
+          {"proven", path.proven}};
+}
+
 const char* StatusOf(const Answer& answer) {
   if (answer.refusal != Refusal::kNone) return "refused";
   return answer.incomplete ? "incomplete" : "answered";
@@ -231,6 +266,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
        answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
   json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
+  json["critical_path"] = PathJson(answer);
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
   json["clock_bounds_hold"] = answer.clock_bounds_hold;

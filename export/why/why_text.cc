@@ -13,6 +13,7 @@
 #include "export/report/table.h"
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"
+#include "export/why/path_text.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -197,6 +198,7 @@ void WriteVerdict(const Answer& answer, LabelledText* writer) {
   }
   writer->Say("ALL", everybody);
   writer->Say("NETWORK", NetworkSentences(answer.network));
+  writer->Say("PATH", PathSentences(answer));
   writer->Say("MARGIN", MarginSentences(answer));
 }
 

@@ -136,6 +136,11 @@ std::vector<Answer> AnswersWithNames(const std::string& name) {
     other.work = {{name, false, 1, 2}, {name, true, 1, 2}};
     answer.findings.push_back(other);
     answer.notes.assign(9, name);
+    answer.path.emplace();
+    answer.path->step = answer.path->collectives = Tenths(10, 10, 10);
+    answer.path->ranks.resize(answer.ranks.size());
+    answer.path->parts.resize(answer.ranks.size());
+    answer.path->kinds.assign(5, {name, kTenth});
   }
   Answer refused;
   refused.refusal = Refusal::kGpuJob;

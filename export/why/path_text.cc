@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/why/path_text.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "export/why/why_sentences.h"
+
+namespace syncline::report {
+namespace {
+
+using analysis::why::Answer;
+using analysis::why::CriticalPath;
+using analysis::why::kParts;
+using analysis::why::Part;
+using analysis::why::PartName;
+using analysis::why::PartTable;
+
+constexpr size_t kRanksShown = 4;
+constexpr size_t kKindsShown = 3;
+constexpr int64_t kNothingNs = 50'000;  // "0.0 ms"
+constexpr int64_t kSmallPercent = 2;    // of the path: less is not worth a word
+
+bool IsSmall(const CriticalPath& path, int64_t ns) {
+  return ns * 100 < path.step.est_ns * kSmallPercent;
+}
+
+std::string PercentText(const CriticalPath& path, int64_t ns) {
+  const int64_t percent =
+      path.step.est_ns > 0 ? (ns * 100 + path.step.est_ns / 2) / path.step.est_ns : 0;
+  return absl::StrCat(percent, " %");
+}
+
+// "(compute 40.6, throttled 20.4)", the longest first; empty where all are small.
+std::string PartsText(const CriticalPath& path, const PartTable& parts) {
+  std::vector<size_t> order(kParts);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return parts[a] > parts[b]; });
+  std::vector<std::string> texts;
+  for (const size_t part : order) {
+    if (IsSmall(path, parts[part])) break;
+    texts.push_back(absl::StrCat(PartName(static_cast<Part>(part)), " ", Ms(parts[part])));
+  }
+  return texts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(texts, ", "), ")");
+}
+
+std::string KindsText(const CriticalPath& path) {
+  std::vector<std::string> names;
+  for (const auto& [name, ns] : path.kinds) {
+    if (names.size() < kKindsShown && ns > 0) names.push_back(Printed(name));
+  }
+  if (names.empty()) return "";
+  if (path.kinds.size() > names.size()) names.emplace_back("...");
+  return absl::StrCat(" (", absl::StrJoin(names, ", "), ")");
+}
+
+std::string SharesText(const Answer& answer) {
+  const CriticalPath& path = *answer.path;
+  std::vector<size_t> order(path.ranks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return path.ranks[a].est_ns > path.ranks[b].est_ns; });
+  std::vector<std::string> texts;
+  int64_t others_ns = 0;
+  size_t others = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t rank = order[i];
+    if (i >= kRanksShown || (i > 0 && IsSmall(path, path.ranks[rank].est_ns))) {
+      others_ns += path.ranks[rank].est_ns;
+      ++others;
+      continue;
+    }
+    texts.push_back(absl::StrCat(texts.empty() ? "own work of rank " : "of rank ",
+                                 answer.ranks[rank].rank, " ", WithInterval(path.ranks[rank]),
+                                 PartsText(path, path.parts[rank])));
+  }
+  if (others_ns > kNothingNs) {
+    texts.push_back(
+        absl::StrCat("of ", others == 1 ? "the other rank" : absl::StrCat(others, " other ranks"),
+                     " ", Ms(others_ns), " ms"));
+  }
+  texts.push_back(absl::StrCat("collectives ", WithInterval(path.collectives), KindsText(path)));
+  return absl::StrCat("what a step of ", Ms(path.step.est_ns),
+                      " ms waits for, one after the other: ", absl::StrJoin(texts, "; "));
+}
+
+// How much collectives can be on the path at most, if the clocks are wrong by all of their bound
+// wherever it goes from one rank to another.
+int64_t CollectivesMost(const Answer& answer) {
+  const CriticalPath& path = *answer.path;
+  const auto steps = static_cast<int64_t>(std::max<uint64_t>(1, answer.steps));
+  return path.collectives.est_ns +
+         static_cast<int64_t>(path.crossings) * answer.clock_bound_ns.value_or(0) / steps;
+}
+
+}  // namespace
+
+std::vector<std::string> PathSentences(const Answer& answer) {
+  if (!answer.path.has_value()) return {};
+  const CriticalPath& path = *answer.path;
+  std::vector<std::string> sentences = {SharesText(answer)};
+  const int64_t most_ns = std::min(CollectivesMost(answer), path.step.est_ns);
+  sentences.push_back(
+      absl::StrCat("faster collectives would save at most ", Ms(most_ns), " ms (",
+                   PercentText(path, most_ns), "), as long as each rank's own work stays as it is",
+                   answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known"));
+  if (!IsSmall(path, path.not_followed_ns)) {
+    sentences.push_back(absl::StrCat(
+        Ms(path.not_followed_ns),
+        " ms of them in collectives in which not every rank waits for every other (a broadcast), "
+        "or not all entries were recorded: for whom these waited is not looked at"));
+  }
+  if (answer.findings.empty() && path.uneven.lo_ns > 0 && !IsSmall(path, path.uneven.est_ns)) {
+    sentences.push_back(
+        absl::StrCat("spread evenly over the ranks at every moment, the same own work would save ",
+                     WithInterval(path.uneven), " (", PercentText(path, path.uneven.est_ns), ")"));
+  }
+  return sentences;
+}
+
+}  // namespace syncline::report
