@@ -183,6 +183,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
   matchers.profile_collectives.Match(&built.collectives);
   if (options.matched != nullptr) Append(*options.matched, &built.collectives);
   PushCollectives(built.collectives, &emitter);
+  PushFleetLanes(options.lanes, &emitter);
   // Where a node stopped late there is more.
   if (options.window.has_value()) KeepEnteredBefore(options.window->end, &built.collectives);
   if (options.cut.has_value()) KeepEndedIn(*options.cut, &built.collectives);

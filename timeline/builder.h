@@ -17,6 +17,7 @@
 #include "common/event_filter.h"
 #include "common/identity.h"
 #include "timeline/collectives.h"
+#include "timeline/fleet_lanes.h"
 #include "timeline/node_input.h"
 #include "timeline/sink.h"
 #include "timeline/transfers.h"
@@ -53,6 +54,8 @@ struct BuildOptions {
   std::function<void(const Progress&)> progress;
   // Collectives that were found beside the events; nullptr: none. Outlives the builder.
   const Collectives* matched = nullptr;
+  // Found beside the events, to be drawn with them.
+  std::vector<FleetLane> lanes;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

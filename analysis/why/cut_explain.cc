@@ -93,6 +93,28 @@ class Explainer {
     AddEdges(times);
     AddSavings();
     AddOperators(times.operators);
+    for (const CutStep& step : steps_) AddPath(step.path);
+  }
+
+  void AddPath(const CutPath& path) {
+    const size_t first = answer_.path.size();
+    int64_t at_ns = path.end_ns;
+    for (const CutPiece& piece : path.pieces) {
+      CutPathSpan span;
+      span.end_ns = at_ns;
+      span.begin_ns = at_ns -= piece.duration_ns;
+      span.partition = piece.partition;
+      span.idle = piece.kind == CutPiece::Kind::kIdle;
+      if (IsTensor(piece)) {
+        const CutTransfer& transfer = input_.transfers[piece.transfer];
+        span.from = transfer.from;
+        span.name = input_.edges[transfer.edge].tensor;
+      } else if (piece.kind == CutPiece::Kind::kOperator) {
+        span.name = input_.names[piece.name];
+      }
+      answer_.path.push_back(std::move(span));
+    }
+    std::reverse(answer_.path.begin() + static_cast<ptrdiff_t>(first), answer_.path.end());
   }
 
   void AddFacts() {

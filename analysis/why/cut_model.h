@@ -138,6 +138,16 @@ struct CutOperatorSummary {
   MeanEstimate path;
 };
 
+// A piece of the critical path of a judged step, by the timeline's clock.
+struct CutPathSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  size_t partition = 0;        // of a tensor: the receiver
+  std::optional<size_t> from;  // of a tensor: its sender
+  bool idle = false;           // of a partition: nothing that is recorded ran
+  std::string name;            // of the tensor, or of the operator; empty: the executor
+};
+
 struct CutAnswer {
   CutRefusal refusal = CutRefusal::kNone;
   std::string refusal_text;
@@ -161,6 +171,7 @@ struct CutAnswer {
   bool incomplete = false;  // something is missing in the recording
   int64_t window_ns = 0;
   std::vector<NetworkFinding> network;  // of the job's connections
+  std::vector<CutPathSpan> path;        // of the judged steps, by time
 };
 
 }  // namespace syncline::analysis::why

@@ -308,6 +308,14 @@ void RegisterMerge(CLI::App* app, Context* context) {
                    "then unknown: counters' values, pauses, which send was a group's first, tasks\n"
                    "of threads that write no events")
       ->capture_default_str();
+  merge->add_flag("--critical-path", arguments->options.critical_path,
+                  "Also draw what the steps waited for, one thing after the other: which\n"
+                  "rank's work, which collective or tensor. Reads the recording twice, and\n"
+                  "needs a job that `syncline why` explains (on GPUs there is none yet)");
+  merge
+      ->add_option("--job", arguments->options.job,
+                   "With --critical-path: of this job, where several were recorded")
+      ->needs("--critical-path");
   merge->footer(
       "The same input gives the same bytes, on any machine. The files of an earlier merge in the\n"
       "output directory are replaced in one step; other files there are kept. A directory that "

@@ -12,6 +12,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "coordinator/merge/choose_events.h"
+#include "coordinator/merge/critical_path.h"
 #include "coordinator/merge/cut.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
@@ -297,6 +298,10 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
         "`syncline record --samples`");
   }
   DrawCodeSamples(samples, &inputs);
+  if (options.critical_path) {
+    SYNCLINE_ASSIGN_OR_RETURN(timeline::FleetLane lane, CriticalPathLane(options, inputs));
+    inputs.build.lanes.push_back(std::move(lane));
+  }
   std::vector<analysis::VtuneResult> vtune = ReadVtuneResults(&inputs);
   const bool kept = std::any_of(vtune.begin(), vtune.end(),
                                 [](const auto& result) { return !result.path.empty(); });

@@ -84,6 +84,8 @@ struct MergeOptions {
   // report says of tasks; what takes several events is shown whole (timeline/shown_events.h).
   std::vector<std::string> events;
   LookBack look_back;
+  bool critical_path = false;  // drawn as a lane; takes what `why` takes, and reads the input twice
+  std::optional<std::string> job;  // whose, where the recording has several
   // For format "parquet": Python interpreters that may have pyarrow, looked up in PATH.
   std::vector<std::string> pythons = {"python3"};
   // A Perfetto file that would be larger is written in pieces: viewers hold it in memory, several
@@ -110,7 +112,7 @@ struct MergeResult {
 // Replaces what an earlier merge made in out_dir, and only when everything was written.
 // FailedPrecondition: out_dir is not empty and not an earlier merge's, or lies inside an input;
 // InvalidArgument: unknown format, node or event, mixed inputs, an interval in which nothing lies,
-// a CTF copy of some events.
+// a CTF copy of some events, a critical path that is not known.
 absl::StatusOr<MergeResult> Merge(const MergeOptions& options);
 
 enum class EventFormat : uint8_t { kText, kJsonLines };
