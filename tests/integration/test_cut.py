@@ -11,6 +11,7 @@ import shutil
 
 import pytest
 
+from tests.integration import perfetto
 from tests.integration.fleet import EXAMPLES, HOST_TENSORFLOW, TENSORFLOW, Fleet
 from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import REPOSITORY
@@ -107,6 +108,24 @@ def test_a_slow_network_is_in_the_tensors(answers):
     assert {one["from"] for one in late} == {MASTER, WORKER}
     for one in late:
         assert ms(one["path_ns"]) * delayed["steps"]["judged"] > DELAY_MS * one["steps"]
+
+
+def test_perfetto_shows_the_path(fleet, answers):
+    told = answers[1]
+    run = os.path.join(fleet.work, "sleepy")
+    fleet.syncline("merge", run, "--critical-path")
+    rows = perfetto.query(
+        os.path.join(run, "out", "timeline.perfetto-trace"),
+        "select slice.name, slice.category, sum(dur) / 1e6 "
+        "from slice join track on track.id = slice.track_id "
+        "where track.name = 'critical path · partitions and tensors' group by 1, 2",
+    )
+    lengths = {(name, kind): float(total) for name, kind, total in rows}
+    steps = told["steps"]["judged"]
+    of_operator = ms(told["path"]["operators"][0]["path_ns"]) * steps
+    assert lengths[f"{MASTER}: sleepy", "partition"] == pytest.approx(of_operator, rel=0.02)
+    of_tensors = sum(total for (_, kind), total in lengths.items() if kind == "tensor")
+    assert of_tensors == pytest.approx(ms(told["path"]["tensors_ns"]) * steps, rel=0.02)
 
 
 def test_against_the_job_as_it_was_the_operator_is_what_changed(fleet, answers):

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The critical path of ranks that wait for each other in turn, on two hosts.
+
+The truth is put into the running job: how long each rank sleeps before each collective, and a large
+collective. What a change saves is seen by the job's own clock.
+"""
+
+import json
+import os
+import re
+import statistics
+
+import pytest
+
+from tests.integration import perfetto
+from tests.integration.fleet import Fleet, load
+from tests.testbed import HostSpec, Testbed
+from tests.testbed.machine import REPOSITORY
+
+TORCH = os.path.join(REPOSITORY, ".venv-torch")
+JOB = os.path.join(REPOSITORY, "tests", "integration", "path_job")
+JOBS = "/opt/syncline/var/jobs"
+SECONDS = 4
+# Milliseconds that rank 0 sleeps before the first and the second collective, then rank 1, and
+# megabytes of a third one.
+IN_TURN = (20, 5, 5, 20, 0)
+TOGETHER = (12, 13, 12, 13, 0)
+WITH_LARGE = (20, 5, 5, 20, 8)
+# A sleep lasts longer than it should, and what has to be done meanwhile takes time on two cores.
+NEAR_MS = 3
+JUDGED = re.compile(r"^step \d+: ([0-9.]+) ms$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    if not os.path.isdir(TORCH):
+        pytest.skip("no .venv-torch: scripts/setup --torch makes it")
+    specs = [HostSpec("host-a"), HostSpec("host-b")]
+    with Testbed(specs, seed=91, binds={"/opt/torch": TORCH}) as bed:
+        made = Fleet(bed, tmp_path_factory.mktemp("path"))
+        made.up()
+        made.fab(
+            *("launch", "--job", "turns", "--copy", JOB, "--ready", "step 20:"),
+            *("--command", "env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py"),
+        )
+        yield made
+        made.fab("down")
+
+
+def log(fleet):
+    return fleet.bed["host-a"].run(["cat", f"{JOBS}/turns.log"]).stdout
+
+
+def answer(fleet, name, phases):
+    """(recording, what `why` says of it, a step by the job's own clock in ms)."""
+    words = " ".join(str(one) for one in phases)
+    fleet.bed["host-a"].run(["sh", "-c", f"echo {words} > {JOBS}/turns/phases"])
+    before = len(log(fleet))
+    run = fleet.record(name, SECONDS)
+    # Of the first of them some steps were still of before.
+    lasted = [float(one) for one in JUDGED.findall(log(fleet)[before:])][1:]
+    assert len(lasted) >= 2, log(fleet)
+    told = json.loads(fleet.syncline("why", run, "--json").stdout)
+    assert told["status"] == "answered", told["message"]
+    return run, told, statistics.median(lasted)
+
+
+@pytest.fixture(scope="module")
+def answers(fleet):
+    return {
+        name: answer(fleet, name, phases)
+        for name, phases in (("turns", IN_TURN), ("together", TOGETHER), ("large", WITH_LARGE))
+    }
+
+
+def ms(path, key):
+    return path[key]["est"] / 1e6
+
+
+def test_own_work_of_both_is_on_the_path_in_turn(answers):
+    _, told, step_ms = answers["turns"]
+    path = told["critical_path"]
+    assert told["verdict"]["ranks"] == [], told["verdict"]
+    assert abs(ms(path, "step_ns") - step_ms) < NEAR_MS
+    for rank in path["ranks"]:
+        assert 20 <= rank["own_work_ns"]["est"] / 1e6 < 20 + NEAR_MS, path
+    assert path["not_followed_ns"] == 0
+    assert path["crossings"] > told["steps"]["judged"]
+    assert path["proven"] > 0.9 * path["crossings"]
+
+
+def test_what_is_uneven_is_what_evening_it_out_saves(answers):
+    _, uneven, before_ms = answers["turns"]
+    _, even, after_ms = answers["together"]
+    saved = ms(uneven["critical_path"], "uneven_ns") - ms(even["critical_path"], "uneven_ns")
+    assert abs(saved - (before_ms - after_ms)) < NEAR_MS, (saved, before_ms, after_ms)
+    assert saved > 10
+
+
+def test_a_large_collective_is_on_the_path_for_what_it_costs(answers):
+    _, without, before_ms = answers["turns"]
+    _, large, after_ms = answers["large"]
+    more = ms(large["critical_path"], "collectives_ns")
+    more -= ms(without["critical_path"], "collectives_ns")
+    assert abs(more - (after_ms - before_ms)) < NEAR_MS, (more, before_ms, after_ms)
+    assert more > NEAR_MS
+
+
+def test_the_text_says_the_same(fleet, answers):
+    run, told, _ = answers["turns"]
+    text = " ".join(fleet.syncline("why", run).stdout.split())
+    assert "one after the other: own work of rank " in text
+    saved = ms(told["critical_path"], "uneven_ns")
+    assert f"the same own work would save {saved:.1f} ms [" in text, text
+
+
+def test_perfetto_shows_the_path(fleet, answers):
+    run, told, _ = answers["turns"]
+    fleet.syncline("merge", run, "--critical-path")
+    of_path = (
+        "from slice join track on track.id = slice.track_id "
+        "where track.name = 'critical path · own work and collectives'"
+    )
+    trace = os.path.join(run, "out", "timeline.perfetto-trace")
+    rows = perfetto.query(trace, f"select slice.name, sum(dur) / 1e6 {of_path} group by 1")
+    lengths = {name: float(total) for name, total in rows}
+    assert set(lengths) <= {"rank 0", "rank 1", "allreduce", "broadcast"}, lengths
+    assert abs(lengths["rank 0"] - lengths["rank 1"]) < 0.2 * lengths["rank 0"], lengths
+    # One behind the other, without gaps.
+    ((begin, end, total),) = perfetto.query(
+        trace, f"select min(ts), max(ts + dur), sum(dur) {of_path}"
+    )
+    assert abs(int(end) - int(begin) - int(total)) < 1e6
+    report = load(os.path.join(run, "out", "report.json"))
+    assert int(end) - int(begin) > 0.8 * SECONDS * 1e9, report["window"]
+
+
+def test_a_path_that_is_not_known_is_refused_in_one_line(fleet, answers):
+    run, _, _ = answers["turns"]
+    said = fleet.syncline("merge", run, "--critical-path", "--nodes", "host-a", fine=(2,)).stdout
+    assert "--critical-path: it is not known: not all ranks of the job were recorded" in said, said
