@@ -2,7 +2,9 @@
 #include "analysis/why/blocking_sites.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -21,7 +23,8 @@ struct Weights {
 
 }  // namespace
 
-std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns) {
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
+                             std::set<Site>* small) {
   std::map<Site, Weights> weights;
   for (const RankSilences& rank : ranks) {
     for (const Silence& silence : rank.silences) {
@@ -43,13 +46,51 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
   std::set<Site> sites;
   for (const auto& [site, weight] : weights) {
     const bool large = weight.pending_ns * 1000 >= total_ns * kShareMinPerMille;
-    if (large && (weight.tight_ns * 100 >= weight.pending_ns * kTightPercent ||
-                  weight.wide_ns * 100 >= weight.pending_ns * kWidePercent)) {
+    if (weight.tight_ns * 100 < weight.pending_ns * kTightPercent &&
+        weight.wide_ns * 100 < weight.pending_ns * kWidePercent) {
+      continue;
+    }
+    if (large) {
       sites.insert(site);
+    } else if (small != nullptr) {
+      small->insert(site);
     }
   }
   return sites;
 }
+
+int64_t PendingNs(const RankSilences& rank, const std::set<Site>& sites) {
+  int64_t sum_ns = 0;
+  for (const Silence& silence : rank.silences) {
+    if (silence.pending.empty() || !sites.contains(silence.site)) continue;
+    const int64_t entered_ns = rank.collectives[silence.pending.front()].entered_ns;
+    sum_ns += silence.end_ns - std::max(silence.begin_ns, entered_ns);
+  }
+  return sum_ns;
+}
+
+namespace {
+
+// Which collective a silence waited for: whose leave lies nearest to its end, before it or, as far
+// as it may have been told late, behind it.
+void SetAwaited(const RankSilences& rank, const Silence& silence, Wait* wait) {
+  int64_t nearest_ns = INT64_MAX;
+  int64_t second_ns = INT64_MAX;
+  for (const uint32_t index : silence.pending) {
+    const int64_t after_ns = *rank.collectives[index].left_ns - silence.end_ns;
+    if (after_ns > kLateLeaveNs) continue;
+    const int64_t distance_ns = std::abs(after_ns);
+    if (distance_ns < nearest_ns) {
+      second_ns = std::exchange(nearest_ns, distance_ns);
+      wait->awaited = index;
+    } else {
+      second_ns = std::min(second_ns, distance_ns);
+    }
+  }
+  wait->ambiguous = second_ns != INT64_MAX && second_ns - nearest_ns < kReleaseNs;
+}
+
+}  // namespace
 
 std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
   std::vector<Wait> waits;
@@ -71,6 +112,7 @@ std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites)
     const CollectiveEntry& awaited = released ? *left : *open;
     waits.push_back({{std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns},
                      static_cast<uint32_t>(&awaited - rank.collectives.data())});
+    SetAwaited(rank, silence, &waits.back());
   }
   return waits;
 }

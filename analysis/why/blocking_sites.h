@@ -21,11 +21,17 @@ struct RankSilences {
 // Pooled over ranks and weighed by time: of a site's silence with a collective pending at least
 // 30 % ends at most 0.3 ms after one leaves, or 90 % at most 5 ms before one does (Gloo's thread
 // says so late); and it holds at least 0.5 % of `total_ns`, the time of all ranks.
-std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns);
+// `small`, if it is given: sites that fulfil all but the last.
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
+                             std::set<Site>* small = nullptr);
+
+// In how much of the silences at these sites a collective was pending.
+int64_t PendingNs(const RankSilences& rank, const std::set<Site>& sites);
 
 struct Wait {
   OwnInterval interval;
-  uint32_t awaited = 0;  // index into the rank's collectives
+  uint32_t awaited = 0;    // index into the rank's collectives: whose leave lies nearest to the end
+  bool ambiguous = false;  // another one left as near
 };
 
 // The waits of one rank: at blocking sites, from when the collective waited for was entered to the

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
+#include "analysis/why/replay.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/takers.h"
 
@@ -28,6 +31,7 @@ constexpr int64_t kUnmeasuredDivisor = 10;  // at most one other rank in so many
 constexpr size_t kQuotaNotesMax = 4;        // ranks of which it is said that all are throttled
 constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
 constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
+constexpr int64_t kReplayDivisor = 50;      // a replay that is off by more of a step is not used
 
 class CauseFinder {
  public:
@@ -47,7 +51,13 @@ class CauseFinder {
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
         unmeasured_(std::count_if(judged.ranks.begin(), judged.ranks.end(),
-                                  [](const JudgedRank& one) { return !one.samples.measured(); })) {
+                                  [](const JudgedRank& one) { return !one.samples.measured(); })),
+        replay_(Replay::Of(input, judged)) {
+    if (replay_.has_value() &&
+        std::abs(replay_->error_ns()) * kReplayDivisor > answer_.mean_step_ns) {
+      replay_.reset();
+    }
+    if (replay_.has_value()) answer_.replay_error_ns = replay_->error_ns();
     for (const Part part : kCauses) {
       parts_.push_back(SeriesOf([part](const JudgedRank& rank, size_t step) {
         return rank.tables[step][static_cast<size_t>(part)];
@@ -109,11 +119,18 @@ class CauseFinder {
            unmeasured_ * kUnmeasuredDivisor <= static_cast<int64_t>(judged_.ranks.size()) - 1;
   }
 
-  // Surely large enough; twice that where the rank is not late. And it shows in the lead: who loses
-  // time that nobody waits for holds nobody up.
-  bool IsEvident(const RankFinding& finding, const MeanEstimate& amount) const {
-    return amount.lo_ns > (finding.late ? limit_ns_ : 2 * limit_ns_) &&
-           finding.lead.est_ns * 2 >= amount.est_ns;
+  // Surely large enough; twice that where the rank is not late.
+  bool IsCertain(const RankFinding& finding, const MeanEstimate& one) const {
+    return one.lo_ns > (finding.late ? limit_ns_ : 2 * limit_ns_);
+  }
+
+  // And somebody waits for it: it shows in the lead or, where ranks wait for each other several
+  // times in a step and each for the other, in what the steps would be without it.
+  bool IsEvident(const RankFinding& finding, const MeanEstimate& amount,
+                 const MeanEstimate& cost) const {
+    if (!IsCertain(finding, amount)) return false;
+    if (finding.lead.est_ns * 2 >= amount.est_ns) return true;
+    return replay_.has_value() && IsCertain(finding, cost) && cost.est_ns * 2 >= amount.est_ns;
   }
 
   // At least half of the other ranks have the same quota, and are throttled, too: who works more
@@ -146,8 +163,9 @@ class CauseFinder {
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = Bootstrap(part_others_[i].Excess(rank), block_);
       std::optional<Cause> cause;
-      if (may_name && Measured(rank, kCauses[i]) && IsEvident(finding, amount)) {
+      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount)) {
         cause = CauseOf(rank, i, amount);
+        if (!IsEvident(finding, amount, cause->cost)) cause.reset();
       }
       NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
@@ -168,7 +186,7 @@ class CauseFinder {
     }
     if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
     if (!finding.work.empty()) finding.causes.clear();
-    std::vector<int64_t> taken = TimeIn(rank, named);
+    std::vector<PartTable> taken = TimeIn(rank, named);
     if (finding.late && finding.work.empty()) {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
@@ -195,29 +213,35 @@ class CauseFinder {
     });
   }
 
-  // What of each step it takes from all: by how much the slowest rank would be faster without it.
-  MeanEstimate CostOf(size_t rank, std::span<const int64_t> amounts_ns) const {
+  // What of each step it takes from all. Without a replay: by how much the slowest rank would be
+  // faster without it.
+  MeanEstimate CostOf(size_t rank, const std::vector<PartTable>& taken) const {
+    if (replay_.has_value()) return Bootstrap(replay_->SavedBy({rank, taken}), block_);
     std::vector<int64_t> costs;
     for (size_t step = 0; step < judged_.steps(); ++step) {
       const int64_t own_ns = own_work_[rank][step];
       const int64_t others_ns = own_others_.Largest(rank, step);
-      costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - amounts_ns[step], others_ns));
+      const int64_t taken_ns = std::accumulate(taken[step].begin(), taken[step].end(), int64_t{0});
+      costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - taken_ns, others_ns));
     }
     return Bootstrap(costs, block_);
   }
 
   // Of each step, the rank's time in these parts.
-  std::vector<int64_t> TimeIn(size_t rank, const std::vector<size_t>& causes) const {
-    std::vector<int64_t> sums(judged_.steps());
+  std::vector<PartTable> TimeIn(size_t rank, const std::vector<size_t>& causes) const {
+    std::vector<PartTable> taken(judged_.steps(), PartTable{});
     for (const size_t cause : causes) {
-      for (size_t step = 0; step < sums.size(); ++step) sums[step] += parts_[cause][rank][step];
+      const auto part = static_cast<size_t>(kCauses[cause]);
+      for (size_t step = 0; step < taken.size(); ++step) {
+        taken[step][part] = parts_[cause][rank][step];
+      }
     }
-    return sums;
+    return taken;
   }
 
   // Its oneDNN does the same work by a lower instruction set, and takes longer for it. `taken`: of
   // each step, what all causes take.
-  bool AddLowerSets(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
+  bool AddLowerSets(size_t rank, RankFinding* finding, std::vector<PartTable>* taken) const {
     LowerSets lower = primitives_.LowerSetsOf(rank);
     if (lower.primitives.empty()) return false;
     Cause* const cause = AddLonger(rank, lower.times_ns, 1, finding, taken);
@@ -226,7 +250,7 @@ class CauseFinder {
   }
 
   // It does the same on fewer threads, and takes longer for it.
-  void AddFewerThreads(size_t rank, RankFinding* finding, std::vector<int64_t>* taken) const {
+  void AddFewerThreads(size_t rank, RankFinding* finding, std::vector<PartTable>* taken) const {
     const std::optional<FewerThreads> threads = FewerThreadsOf(uses_, rank);
     if (!threads.has_value()) return;
     Cause* const cause = AddLonger(rank, compute_, threads->explained, finding, taken);
@@ -236,20 +260,26 @@ class CauseFinder {
   // A cause by which the rank computes longer: of `times`, this part of what is more than the
   // others' median. nullptr: that is not evident.
   Cause* AddLonger(size_t rank, const Series& times, double part, RankFinding* finding,
-                   std::vector<int64_t>* taken) const {
+                   std::vector<PartTable>* taken) const {
     std::vector<int64_t> longer = Others(times).Excess(rank);
     for (int64_t& ns : longer) ns = static_cast<int64_t>(static_cast<double>(ns) * part);
     const MeanEstimate amount = Bootstrap(longer, block_);
-    if (!IsEvident(*finding, amount)) return nullptr;
+    if (!IsCertain(*finding, amount)) return nullptr;
+    constexpr auto kComputes = static_cast<size_t>(Part::kCompute);
+    std::vector<PartTable> of_it(longer.size(), PartTable{});
     for (size_t step = 0; step < longer.size(); ++step) {
-      longer[step] = std::max<int64_t>(0, longer[step]);
-      (*taken)[step] += longer[step];
+      of_it[step][kComputes] = std::max<int64_t>(0, longer[step]);
+    }
+    const MeanEstimate cost = CostOf(rank, of_it);
+    if (!IsEvident(*finding, amount, cost)) return nullptr;
+    for (size_t step = 0; step < longer.size(); ++step) {
+      (*taken)[step][kComputes] += of_it[step][kComputes];
     }
     Cause& cause = finding->causes.emplace_back();
     cause.part = Part::kCompute;
     cause.amount = amount;
     cause.own_ns = MeanOf(times[rank]);
-    cause.cost = CostOf(rank, longer);
+    cause.cost = cost;
     return &cause;
   }
 
@@ -259,7 +289,7 @@ class CauseFinder {
     cause.part = kCauses[index];
     cause.amount = amount;
     cause.own_ns = MeanOf(parts_[index][rank]);
-    cause.cost = CostOf(rank, parts_[index][rank]);
+    cause.cost = CostOf(rank, TimeIn(rank, {index}));
     if (cause.part == Part::kThrottled && judged.samples.group.group != nullptr) {
       const GroupFacts& facts = judged.samples.group;
       cause.group = facts.group->path;
@@ -332,7 +362,8 @@ class CauseFinder {
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;
-  const int64_t unmeasured_;   // ranks without samples
+  const int64_t unmeasured_;  // ranks without samples
+  std::optional<Replay> replay_;
   std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
   std::vector<Others> part_others_;
 };

@@ -126,7 +126,7 @@ Answer Explain(const JobInput& input) {
         "`eval \"$(syncline env)\"`, then ask again";
     return answer;
   }
-  const Judged judged = Judge(input);
+  const Judged judged = Judge(input, {.stretches = true});
   answer.refusal = judged.refusal;
   answer.refusal_text = judged.refusal_text;
   answer.unpaired_steps = judged.pairing.unpaired;
@@ -146,6 +146,7 @@ Answer Explain(const JobInput& input) {
   SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);
+  answer.path_unknown = PathUnknown(input, judged);
   answer.path = PathOf(input, judged);
   return answer;
 }

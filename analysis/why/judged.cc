@@ -172,10 +172,11 @@ void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judg
                  "for longer, e.g. `syncline why --for 60s`",
            judged);
   } else if (judged->pairing.classes.empty()) {
-    Refuse(Refusal::kRanksDisagree,
-           "no step has the same collectives on all ranks: ranks that run different programs "
-           "(pipelines, parameter servers) are not explained yet",
-           judged);
+    Refuse(
+        Refusal::kRanksDisagree,
+        "no step has the same collectives on all ranks: ranks that run different programs "
+        "(pipelines, parameter servers), or belong to other process groups, are not explained yet",
+        judged);
   } else {
     TakeSteps(steps, judged->pairing.classes[0], judged);
     if (judged->steps() < kStepsMin) {
@@ -300,13 +301,14 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     pooled.push_back({silences[i], rank.collectives});
     total_ns += segments[i].back().end_ns - segments[i].front().begin_ns;
   }
-  const std::set<Site> sites = BlockingSites(pooled, total_ns);
+  std::set<Site> rare;
+  const std::set<Site> sites = BlockingSites(pooled, total_ns, &rare);
   for (size_t i = 0; i < ranks; ++i) {
     const RankInput& rank = input.ranks[i];
     JudgedRank& of_rank = judged->ranks[i];
     const ThreadInput& driver = *drivers[i].thread;
-    of_rank.waits = WaitsOf(pooled[i], sites);
-    const std::vector<OwnInterval> waits = IntervalsOf(of_rank.waits);
+    std::vector<Wait> found = WaitsOf(pooled[i], sites);
+    const std::vector<OwnInterval> waits = IntervalsOf(found);
     const std::vector<OwnInterval> collections = CollectionsOf(driver, judged->names);
     std::vector<Piece> pieces =
         PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
@@ -324,7 +326,11 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
       SetJudged(of_rank.steps, &of_rank.samples.growths);
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
-    of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits));
+    if (options.stretches) {
+      of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits));
+      of_rank.waits = std::move(found);
+      of_rank.pending_ns = PendingNs(pooled[i], rare);
+    }
     if (options.operators) AddOperators(pieces, i, judged);
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);

@@ -41,9 +41,12 @@ struct JudgedRank {
   // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
   std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
 
+  // With JudgeOptions::stretches: its waits; its time between their ends and entries of
+  // collectives; and in how much of it a collective was pending where it may have waited (sites
+  // that are too rare to tell).
   std::vector<Wait> waits;
-  // Between the ends of waits, and entries of collectives.
   std::vector<Stretch> stretches;
+  int64_t pending_ns = 0;
 
   // Of a step: all but wait and transfer, and what is not covered.
   int64_t OwnWork(size_t step) const;
@@ -63,6 +66,7 @@ struct OperatorTimes {
 
 struct JudgeOptions {
   bool operators = false;  // fill Judged::operators
+  bool stretches = false;  // and JudgedRank::stretches, of which there are as many as collectives
 };
 
 struct Judged {

@@ -77,7 +77,7 @@ struct Cause {
   Part part = Part::kThrottled;
   MeanEstimate amount;  // E: of the rank, less the others' median, a step
   int64_t own_ns = 0;   // of the rank itself, a step
-  MeanEstimate cost;    // what of each step it takes from all ranks: an estimate
+  MeanEstimate cost;    // what of each step it takes from all ranks
   // kThrottled: the group that has the quota.
   std::string group;
   int group_version = 0;
@@ -216,9 +216,18 @@ struct CriticalPath {
   std::vector<MeanEstimate> ranks;  // own work, by rank
   std::vector<PartTable> parts;     // of it, by rank
   MeanEstimate collectives;         // those that were not followed, too
-  std::vector<std::pair<std::string, int64_t>> kinds;  // of them, by name; the longest first
-  int64_t not_followed_ns = 0;                         // of them
-  MeanEstimate uneven;     // own work on it, less the mean own work of all ranks
+  struct Kind {
+    std::string name;
+    int64_t ns = 0;
+    bool followed = true;
+  };
+  std::vector<Kind> kinds;      // of them; the longest first
+  int64_t not_followed_ns = 0;  // of them
+  int64_t least_wait_ns = 0;    // of a step, of the rank whose own work leaves least of it
+  int64_t unsure_ns = 0;        // of own work on it: may be a wait
+  // nullopt: ranks work beside collectives, so that it does not matter.
+  std::optional<MeanEstimate>
+      uneven;              // own work on it, less the mean of what all ranks worked meanwhile
   uint64_t crossings = 0;  // times at which it goes on on another rank
   uint64_t proven = 0;     // of them: that rank entered last whatever the clocks' error
 };
@@ -254,6 +263,9 @@ struct Answer {
   std::vector<NetworkFinding> network;  // of the job's connections
   // nullopt: no rank waits for another, or the clocks' bounds do not hold.
   std::optional<CriticalPath> path;
+  std::string path_unknown;  // why there is none, though ranks wait for each other
+  // By how much a replay with nothing changed is off; nullopt: costs are not replayed.
+  std::optional<int64_t> replay_error_ns;
 };
 
 }  // namespace syncline::analysis::why

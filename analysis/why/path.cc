@@ -5,76 +5,11 @@
 #include <map>
 #include <utility>
 
+#include "analysis/why/carried.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
 namespace {
-
-using Key = std::pair<uint32_t, uint64_t>;  // of a collective: its group and number
-
-// How a rank carried one of its collectives out.
-struct Carried {
-  int64_t begun_ns = 0;  // by Gloo's thread; not recorded: when it was entered
-  // What that thread did before, if it ended when this one had been entered: index into the rank's
-  // collectives.
-  std::optional<uint32_t> before;
-};
-
-std::vector<Carried> CarriedOf(const RankInput& rank, const TaskNames& names) {
-  std::vector<Carried> carried;
-  std::map<int64_t, uint32_t> by_left;
-  for (const CollectiveEntry& entry : rank.collectives) {
-    if (entry.left_ns.has_value()) {
-      by_left.emplace(*entry.left_ns, static_cast<uint32_t>(carried.size()));
-    }
-    carried.push_back({entry.entered_ns, std::nullopt});
-  }
-  for (const ThreadInput& thread : rank.threads) {
-    std::optional<uint32_t> before;
-    for (const TaskSpan& span : thread.spans) {
-      if (!names.Is(span.name, Role::kTransfer)) continue;
-      const auto found = by_left.find(span.end_ns);
-      if (found == by_left.end() || rank.collectives[found->second].entered_ns > span.begin_ns) {
-        before.reset();
-        continue;
-      }
-      Carried& one = carried[found->second];
-      one.begun_ns = span.begin_ns;
-      const int64_t entered_ns = rank.collectives[found->second].entered_ns;
-      if (before.has_value() && *rank.collectives[*before].left_ns > entered_ns) {
-        one.before = before;
-      }
-      before = found->second;
-    }
-  }
-  return carried;
-}
-
-// A rank's clock beside the timeline's, by its collectives' entries.
-class RankClock {
- public:
-  explicit RankClock(const RankInput& rank) : entries_(rank.collectives) {}
-
-  int64_t TimelineNs(int64_t own_ns) const {
-    const auto next = std::upper_bound(
-        entries_.begin(), entries_.end(), own_ns,
-        [](int64_t at_ns, const CollectiveEntry& entry) { return at_ns < entry.entered_ns; });
-    if (next == entries_.begin()) return own_ns + ShiftOf(entries_.front());
-    const CollectiveEntry& last = *(next - 1);
-    if (next == entries_.end()) return own_ns + ShiftOf(last);
-    const double part = static_cast<double>(own_ns - last.entered_ns) /
-                        static_cast<double>(next->entered_ns - last.entered_ns);
-    const auto grown_ns = static_cast<double>(ShiftOf(*next) - ShiftOf(last));
-    return own_ns + ShiftOf(last) + static_cast<int64_t>(part * grown_ns);
-  }
-
- private:
-  static int64_t ShiftOf(const CollectiveEntry& entry) {
-    return *entry.timeline_ns - entry.entered_ns;
-  }
-
-  std::span<const CollectiveEntry> entries_;
-};
 
 struct Place {
   size_t rank = 0;
@@ -83,21 +18,12 @@ struct Place {
 
 class Walk {
  public:
-  Walk(const JobInput& input, const Judged& judged) : input_(input), judged_(judged) {
+  Walk(const JobInput& input, const Judged& judged)
+      : input_(input), judged_(judged), meetings_(MeetingsOf(input)) {
     for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
-      const RankInput& of_rank = input.ranks[rank];
-      clocks_.emplace_back(of_rank);
-      carried_.push_back(CarriedOf(of_rank, judged.names));
-      for (uint32_t i = 0; i < of_rank.collectives.size(); ++i) {
-        const CollectiveEntry& entry = of_rank.collectives[i];
-        members_[{entry.group, entry.number}].emplace_back(rank, i);
-      }
+      clocks_.emplace_back(input.ranks[rank]);
+      carried_.push_back(CarriedOf(input.ranks[rank], judged.names));
     }
-    for (const Arrival& arrival : input.arrivals) {
-      if (!arrival.everybody_waits) members_.erase({arrival.group, arrival.number});
-      known_.push_back({arrival.group, arrival.number});
-    }
-    std::sort(known_.begin(), known_.end());
   }
 
   CriticalPath Run() {
@@ -106,7 +32,11 @@ class Walk {
       const Place end{rank, judged_.ranks[rank].steps.back().end_ns};
       if (rank == 0 || TimelineNs(end) > TimelineNs(at)) at = end;
     }
-    while (at.at_ns > FirstNs(at.rank)) at = Back(at);
+    while (at.at_ns > FirstNs(at.rank)) {
+      const Place next = Back(at);
+      if (TimelineNs(next) >= TimelineNs(at)) break;  // the ranks' clocks contradict themselves
+      at = next;
+    }
     std::reverse(path_.pieces.begin(), path_.pieces.end());
     return std::move(path_);
   }
@@ -162,15 +92,16 @@ class Walk {
   }
 
   // Who began the collective last. nullopt: nobody knows, or not everybody waits for that rank.
-  std::optional<Last> LastOf(const Key& key) const {
-    if (!std::binary_search(known_.begin(), known_.end(), key)) return std::nullopt;
-    const auto members = members_.find(key);
-    if (members == members_.end()) return std::nullopt;
+  std::optional<Last> LastOf(const CollectiveEntry& of) const {
+    const auto members = meetings_.find({of.group, of.number});
+    if (members == meetings_.end()) return std::nullopt;
     std::optional<Last> last;
+    bool recorded = true;
     int64_t last_ns = 0;
     int64_t second_ns = INT64_MIN;
     for (const auto& [rank, entry] : members->second) {
       const Place begun{rank, carried_[rank][entry].begun_ns};
+      recorded = recorded && carried_[rank][entry].recorded;
       const int64_t at_ns = TimelineNs(begun);
       if (last.has_value() && at_ns <= last_ns) {
         second_ns = std::max(second_ns, at_ns);
@@ -180,38 +111,50 @@ class Walk {
       last = {begun, entry, false};
       last_ns = at_ns;
     }
-    if (last.has_value() && input_.clock_bound_ns.has_value()) {
-      last->proven = last_ns - second_ns > *input_.clock_bound_ns;
+    if (last.has_value() && recorded && input_.clock_bound_ns.has_value()) {
+      // The bound is of each rank and one that entered last; of two others it may be twice that.
+      last->proven = last_ns - second_ns > 2 * *input_.clock_bound_ns;
     }
     return last;
+  }
+
+  // What kept a rank from beginning a collective earlier: its own work before it launched it, or
+  // the collective that its thread carried out before.
+  struct Origin {
+    Place at;
+    bool busy = false;
+    uint32_t before = 0;  // if it was busy: index into the rank's collectives
+  };
+  Origin OriginOf(const Last& last) const {
+    const std::vector<CollectiveEntry>& entries = input_.ranks[last.begun.rank].collectives;
+    const int64_t entered_ns = entries[last.entry].entered_ns;
+    const std::optional<uint32_t>& before = carried_[last.begun.rank][last.entry].before;
+    if (before.has_value() && *entries[*before].left_ns > entered_ns) {
+      return {{last.begun.rank, *entries[*before].left_ns}, true, *before};
+    }
+    return {{last.begun.rank, entered_ns}};
   }
 
   // Through the collective that the rank waited for, and those that kept it from beginning.
   Place Through(uint32_t awaited, Place released) {
     for (;;) {
       const CollectiveEntry& entry = input_.ranks[released.rank].collectives[awaited];
-      const std::optional<Last> last = LastOf({entry.group, entry.number});
-      Place begin{released.rank, std::min(entry.entered_ns, released.at_ns)};
-      std::optional<uint32_t> before;
-      bool followed = last.has_value();
-      if (followed) {
-        const size_t rank = last->begun.rank;
-        before = carried_[rank][last->entry].before;
-        const std::vector<CollectiveEntry>& of_rank = input_.ranks[rank].collectives;
-        const Place from{
-            rank, before.has_value() ? *of_rank[*before].left_ns : of_rank[last->entry].entered_ns};
-        // Whoever contradicts that time goes on is not followed.
-        followed = TimelineNs(from) < TimelineNs(released);
-        if (followed) begin = from;
-        if (followed && rank != released.rank) {
-          ++path_.crossings;
-          path_.proven += last->proven ? 1 : 0;
-        }
+      const std::optional<Last> last = LastOf(entry);
+      const Origin origin = last.has_value() ? OriginOf(*last) : Origin{};
+      // Whoever contradicts that time goes on is not followed.
+      if (!last.has_value() || TimelineNs(origin.at) >= TimelineNs(released)) {
+        const Place own{released.rank, std::min(entry.entered_ns, released.at_ns)};
+        AddCollective(entry, own, released, false);
+        return own;
       }
-      AddCollective(entry, begin, released, followed);
-      if (!followed || !before.has_value()) return begin;
-      awaited = *before;
-      released = begin;
+      if (origin.at.rank != released.rank) {
+        ++path_.crossings;
+        path_.proven += last->proven ? 1 : 0;
+      }
+      AddCollective(entry, origin.at, released, true);
+      if (!origin.busy) return origin.at;
+      awaited = origin.before;
+      released = origin.at;
     }
   }
 
@@ -244,23 +187,124 @@ class Walk {
   const Judged& judged_;
   std::vector<RankClock> clocks_;
   std::vector<std::vector<Carried>> carried_;  // by rank, beside its collectives
-  // Of collectives in which everybody waits: ranks, and indices into their collectives.
-  std::map<Key, std::vector<std::pair<size_t, uint32_t>>> members_;
-  std::vector<Key> known_;  // that all ranks' entries were recorded of; sorted
+  const Meetings meetings_;
   CriticalPath path_;
 };
 
 // By judged step.
 using Series = std::vector<int64_t>;
 
-void Summarize(const Judged& judged, CriticalPath* path) {
+constexpr int64_t kHiddenDivisor = 50;  // less of a step than this hardly matters
+
+// How much each rank had worked until an instant of the timeline.
+class WorkUntil {
+ public:
+  WorkUntil(const JobInput& input, const Judged& judged) {
+    for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
+      const RankClock clock(input.ranks[rank]);
+      const JudgedRank& of_rank = judged.ranks[rank];
+      std::vector<Point>& points = ranks_.emplace_back();
+      int64_t worked_ns = 0;
+      auto wait = of_rank.waits.begin();
+      for (const Stretch& one : of_rank.stretches) {
+        while (wait != of_rank.waits.end() && wait->interval.end_ns <= one.begin_ns) ++wait;
+        const bool waits = wait != of_rank.waits.end() && wait->interval.begin_ns <= one.begin_ns;
+        if (waits) continue;
+        points.push_back({clock.TimelineNs(one.begin_ns), worked_ns});
+        worked_ns += one.end_ns - one.begin_ns - one.parts[static_cast<size_t>(Part::kNotCovered)];
+        points.push_back({clock.TimelineNs(one.end_ns), worked_ns});
+      }
+    }
+  }
+
+  int64_t OfRank(size_t rank, int64_t begin_ns, int64_t end_ns) const {
+    return At(ranks_[rank], end_ns) - At(ranks_[rank], begin_ns);
+  }
+  // Of all ranks.
+  int64_t Between(int64_t begin_ns, int64_t end_ns) const {
+    int64_t sum_ns = 0;
+    for (const std::vector<Point>& points : ranks_)
+      sum_ns += At(points, end_ns) - At(points, begin_ns);
+    return sum_ns;
+  }
+
+ private:
+  struct Point {
+    int64_t at_ns = 0;
+    int64_t worked_ns = 0;
+  };
+
+  static int64_t At(const std::vector<Point>& points, int64_t at_ns) {
+    const auto next = std::upper_bound(points.begin(), points.end(), at_ns,
+                                       [](int64_t at, const Point& one) { return at < one.at_ns; });
+    if (next == points.begin()) return 0;
+    const Point& last = *(next - 1);
+    if (next == points.end()) return last.worked_ns;
+    const double part =
+        static_cast<double>(at_ns - last.at_ns) / static_cast<double>(next->at_ns - last.at_ns);
+    return last.worked_ns +
+           static_cast<int64_t>(part * static_cast<double>(next->worked_ns - last.worked_ns));
+  }
+
+  std::vector<std::vector<Point>> ranks_;
+};
+
+// What any rank waits in a step at least: without its waits a step is its own work. What is not
+// known to be work may be a wait.
+int64_t LeastWaitNs(const Judged& judged) {
+  int64_t least_ns = INT64_MAX;
+  for (const JudgedRank& rank : judged.ranks) {
+    int64_t sum_ns = rank.pending_ns;
+    for (size_t step = 0; step < rank.steps.size(); ++step) {
+      sum_ns += rank.steps[step].length_ns() - rank.OwnWork(step);
+    }
+    least_ns = std::min(least_ns, sum_ns);
+  }
+  return least_ns / static_cast<int64_t>(judged.steps());
+}
+
+// Of a step, how much the rank that does so most works while a collective of its own is under way.
+int64_t BesideNs(const JobInput& input, const Judged& judged, const WorkUntil& work) {
+  int64_t most_ns = 0;
+  for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
+    const RankClock clock(input.ranks[rank]);
+    const OwnInterval steps{judged.ranks[rank].steps.front().begin_ns,
+                            judged.ranks[rank].steps.back().end_ns};
+    int64_t sum_ns = 0;
+    int64_t until_ns = steps.begin_ns;
+    for (const CollectiveEntry& entry : input.ranks[rank].collectives) {
+      const int64_t begin_ns = std::max(entry.entered_ns, until_ns);
+      const int64_t end_ns = std::min(entry.left_ns.value_or(entry.entered_ns), steps.end_ns);
+      if (end_ns <= begin_ns) continue;
+      sum_ns += work.OfRank(rank, clock.TimelineNs(begin_ns), clock.TimelineNs(end_ns));
+      until_ns = end_ns;
+    }
+    most_ns = std::max(most_ns, sum_ns);
+  }
+  return most_ns / static_cast<int64_t>(judged.steps());
+}
+
+// What of the own work on the path may be no work. If it is not known for which of two collectives
+// ranks waited, the path may be another one: all of it.
+int64_t UnsureNs(const Judged& judged, const CriticalPath& path) {
+  if (AreAmbiguous(judged)) return path.step.est_ns;
+  int64_t sum_ns = 0;
+  for (const JudgedRank& rank : judged.ranks) sum_ns += rank.pending_ns;
+  for (const PathPiece& piece : path.pieces) {
+    if (piece.step >= 0) sum_ns += piece.parts[static_cast<size_t>(Part::kNotCovered)];
+  }
+  return sum_ns / static_cast<int64_t>(judged.steps());
+}
+
+void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) {
   const size_t steps = judged.steps();
   const size_t ranks = judged.ranks.size();
+  const WorkUntil work(input, judged);
   Series all(steps);
   Series collectives(steps);
   Series uneven(steps);
   std::vector<Series> own(ranks, Series(steps));
-  std::map<std::string, int64_t> kinds;
+  std::map<std::pair<std::string, bool>, int64_t> kinds;
   path->parts.resize(ranks);
   for (const PathPiece& piece : path->pieces) {
     if (piece.step < 0) continue;
@@ -268,47 +312,91 @@ void Summarize(const Judged& judged, CriticalPath* path) {
     all[step] += piece.length_ns;
     if (piece.kind == PathPiece::Kind::kOwnWork) {
       own[piece.rank][step] += piece.length_ns;
-      uneven[step] += piece.length_ns - piece.parts[static_cast<size_t>(Part::kNotCovered)];
-      for (size_t part = 0; part < kParts; ++part)
+      const RankClock clock(input.ranks[piece.rank]);
+      uneven[step] +=
+          piece.length_ns - piece.parts[static_cast<size_t>(Part::kNotCovered)] -
+          work.Between(clock.TimelineNs(piece.begin_ns), clock.TimelineNs(piece.end_ns)) /
+              static_cast<int64_t>(ranks);
+      for (size_t part = 0; part < kParts; ++part) {
         path->parts[piece.rank][part] += piece.parts[part];
+      }
       continue;
     }
+    const bool followed = piece.kind == PathPiece::Kind::kCollective;
     collectives[step] += piece.length_ns;
-    kinds[piece.name] += piece.length_ns;
-    if (piece.kind == PathPiece::Kind::kNotFollowed) path->not_followed_ns += piece.length_ns;
-  }
-  for (size_t step = 0; step < steps; ++step) {
-    int64_t work_ns = 0;
-    for (const JudgedRank& rank : judged.ranks) work_ns += rank.OwnWork(step);
-    uneven[step] -= work_ns / static_cast<int64_t>(ranks);
+    kinds[{piece.name, followed}] += piece.length_ns;
+    if (!followed) path->not_followed_ns += piece.length_ns;
   }
   const auto count = static_cast<int64_t>(steps);
   const size_t block = BlockOf(steps);
   path->step = Bootstrap(all, block);
   path->collectives = Bootstrap(collectives, block);
-  path->uneven = Bootstrap(uneven, block);
+  // Work that a collective hides is not waited for: how evenly it is spread does not matter.
+  if (BesideNs(input, judged, work) * kHiddenDivisor < path->step.est_ns) {
+    path->uneven = Bootstrap(uneven, block);
+  }
+  path->least_wait_ns = LeastWaitNs(judged);
+  path->unsure_ns = UnsureNs(judged, *path);
   for (size_t rank = 0; rank < ranks; ++rank) {
     path->ranks.push_back(Bootstrap(own[rank], block));
     for (int64_t& part_ns : path->parts[rank]) part_ns /= count;
   }
-  for (const auto& [name, ns] : kinds) path->kinds.emplace_back(name, ns / count);
-  std::stable_sort(path->kinds.begin(), path->kinds.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  for (const auto& [kind, ns] : kinds) path->kinds.push_back({kind.first, ns / count, kind.second});
+  std::stable_sort(
+      path->kinds.begin(), path->kinds.end(),
+      [](const CriticalPath::Kind& a, const CriticalPath::Kind& b) { return a.ns > b.ns; });
   path->not_followed_ns /= count;
+}
+
+// In more than one step of twenty a rank receives from a single one.
+bool Receives(const Judged& judged) {
+  for (const JudgedRank& rank : judged.ranks) {
+    const auto driver =
+        std::find_if(rank.input->threads.begin(), rank.input->threads.end(),
+                     [&](const ThreadInput& thread) { return thread.tid == rank.driver_tid; });
+    if (driver == rank.input->threads.end()) continue;
+    const auto received = static_cast<size_t>(
+        std::count_if(driver->spans.begin(), driver->spans.end(), [&](const TaskSpan& span) {
+          return judged.names.Is(span.name, Role::kReceive) &&
+                 span.begin_ns >= rank.steps.front().begin_ns &&
+                 span.begin_ns < rank.steps.back().end_ns;
+        }));
+    if (received * 20 > judged.steps()) return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged) {
-  if (!judged.collective_job || judged.steps() == 0 || input.arrivals.empty()) return std::nullopt;
-  for (const RankInput& rank : input.ranks) {
-    if (rank.collectives.empty()) return std::nullopt;
-    for (const CollectiveEntry& entry : rank.collectives) {
-      if (!entry.timeline_ns.has_value()) return std::nullopt;
+bool AreAmbiguous(const Judged& judged) {
+  int64_t ambiguous_ns = 0;
+  int64_t steps_ns = 0;
+  for (const JudgedRank& rank : judged.ranks) {
+    for (const Wait& wait : rank.waits) {
+      if (wait.ambiguous) ambiguous_ns += wait.interval.length_ns();
     }
+    for (const OwnInterval& step : rank.steps) steps_ns += step.length_ns();
   }
+  return ambiguous_ns * kHiddenDivisor > steps_ns;
+}
+
+std::string PathUnknown(const JobInput& input, const Judged& judged) {
+  if (!judged.collective_job || judged.steps() == 0) return "";
+  if (!input.clock_bounds_hold) return "what was recorded contradicts the clocks";
+  if (input.arrivals.empty()) return "of no collective the entries of all its ranks were recorded";
+  if (!ArePlaced(input)) return "how the clocks of its nodes relate is not known with a bound";
+  if (Receives(judged)) {
+    return "ranks also receive from single ranks (c10d::recv_), and whom they wait for there is "
+           "not followed";
+  }
+  return "";
+}
+
+std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged) {
+  if (!judged.collective_job || judged.steps() == 0) return std::nullopt;
+  if (!PathUnknown(input, judged).empty()) return std::nullopt;
   CriticalPath path = Walk(input, judged).Run();
-  Summarize(judged, &path);
+  Summarize(input, judged, &path);
   return path;
 }
 

@@ -14,13 +14,21 @@
 #define SYNCLINE_ANALYSIS_WHY_PATH_H_
 
 #include <optional>
+#include <string>
 
 #include "analysis/why/judged.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
 
-// nullopt: no rank waits for another, or entries of collectives cannot be compared.
+// Why times of ranks that wait for each other cannot be compared; empty: they can. Of a job whose
+// ranks do not wait for each other there is nothing to compare, which is no reason.
+std::string PathUnknown(const JobInput& input, const Judged& judged);
+
+// For 2 % of the steps or more it is not known which of two collectives ranks waited for.
+bool AreAmbiguous(const Judged& judged);
+
+// nullopt: there is a reason why not, or no rank waits for another.
 std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged);
 
 }  // namespace syncline::analysis::why

@@ -12,28 +12,20 @@ int64_t Share(int64_t value_ns, int64_t part_ns, int64_t whole_ns) {
                               static_cast<double>(whole_ns));
 }
 
-// What the piece had up to `until_ns` of its length.
-struct Had {
-  int64_t throttled_ns = 0;
-  int64_t waiting_ns = 0;
-};
-
-Had HadUntil(const Piece& piece, int64_t until_ns) {
-  const int64_t waiting_ns = piece.taken_ns - piece.throttled_ns;
-  if (until_ns == piece.length_ns()) return {piece.throttled_ns, waiting_ns};
-  return {Share(piece.throttled_ns, until_ns, piece.length_ns()),
-          Share(waiting_ns, until_ns, piece.length_ns())};
-}
-
 void Add(const Piece& piece, int64_t begin_ns, int64_t end_ns, Stretch* stretch) {
-  const Had before = HadUntil(piece, begin_ns - piece.begin_ns);
-  const Had after = HadUntil(piece, end_ns - piece.begin_ns);
-  const int64_t throttled_ns = after.throttled_ns - before.throttled_ns;
-  const int64_t waiting_ns = after.waiting_ns - before.waiting_ns;
+  const auto between = [&](int64_t value_ns) {
+    const auto until = [&](int64_t at_ns) {
+      return at_ns == piece.end_ns ? value_ns
+                                   : Share(value_ns, at_ns - piece.begin_ns, piece.length_ns());
+    };
+    return until(end_ns) - until(begin_ns);
+  };
+  const int64_t taken_ns = between(piece.taken_ns);
+  const int64_t throttled_ns = std::min(between(piece.throttled_ns), taken_ns);
   stretch->end_ns = end_ns;
   stretch->parts[static_cast<size_t>(Part::kThrottled)] += throttled_ns;
-  stretch->parts[static_cast<size_t>(Part::kWaitingForCpu)] += waiting_ns;
-  stretch->parts[static_cast<size_t>(piece.part)] += end_ns - begin_ns - throttled_ns - waiting_ns;
+  stretch->parts[static_cast<size_t>(Part::kWaitingForCpu)] += taken_ns - throttled_ns;
+  stretch->parts[static_cast<size_t>(piece.part)] += end_ns - begin_ns - taken_ns;
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ uint8_t RolesOf(std::string_view name) {
   add(name.starts_with("enumerate(DataLoader)"), Role::kLoader);
   add(name.starts_with("Optimizer.step"), Role::kStep);
   add(name.starts_with("c10d::"), Role::kLaunch);
+  add(name.starts_with("c10d::recv"), Role::kReceive);
   add(name == "DistributedDataParallel.forward" || name.starts_with("FSDP::root_pre_forward"),
       Role::kForward);
   add(name.starts_with("gloo:"), Role::kTransfer);

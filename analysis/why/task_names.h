@@ -26,6 +26,7 @@ enum class Role : uint8_t {
   kLaunch = 1 << 3,    // a collective is launched: "c10d::allreduce_"
   kForward = 1 << 4,   // a forward pass of the wrapped model begins
   kTransfer = 1 << 5,  // Gloo's thread carries a collective out: "gloo:all_reduce"
+  kReceive = 1 << 6,   // something is received from one rank: "c10d::recv_"
 };
 
 // Of a task's name alone.

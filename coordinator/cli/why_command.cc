@@ -412,6 +412,8 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "rank's device has more own work than the others', and whether it computes longer, waits "
       "for\n"
       "launches, or for input.\n"
+      "PATH says what a step waits for across the ranks, one thing after the other; `syncline\n"
+      "merge RUN --critical-path` draws it.\n"
       "Of TensorFlow's in-graph jobs (one model, cut into the partitions of a master and its\n"
       "workers): what a step's critical path is made of, by partition, tensor and operator.\n"
       "Everything else is refused in one line that says what is needed.\n"

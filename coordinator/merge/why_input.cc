@@ -162,6 +162,11 @@ class JobBuilder {
                          std::tuple(b.entered_ns, b.group, b.number);
                 });
     }
+    if (unrelated_) {
+      for (why::RankInput& rank : job_.input.ranks) {
+        for (why::CollectiveEntry& entry : rank.collectives) entry.timeline_ns.reset();
+      }
+    }
     FindMissing();
     for (const auto& [rank, other] : ranks_.also) {
       const why::CollectedProcess& process = *ranks_.of.at(rank);
@@ -282,6 +287,7 @@ class JobBuilder {
   analysis::Level LevelOfLast(const timeline::CollectiveMember& member,
                               const timeline::CollectiveMember& last) {
     if (!models_.Knows(member.entered.clock, last.entered.clock)) {
+      unrelated_ = true;
       return analysis::Level::kUndecided;
     }
     const analysis::LevelledDuration behind =
@@ -290,6 +296,7 @@ class JobBuilder {
       const int64_t bound_ns = std::max(behind.hi_ns - behind.est_ns, behind.est_ns - behind.lo_ns);
       job_.input.clock_bound_ns = std::max(job_.input.clock_bound_ns.value_or(0), bound_ns);
     }
+    unrelated_ = unrelated_ || !behind.bounded();
     return analysis::LevelOfOrder(behind);
   }
 
@@ -316,6 +323,7 @@ class JobBuilder {
   const Ranks& ranks_;
   std::map<int32_t, size_t> places_;  // of each rank in input.ranks
   std::map<std::string, why::NameId> names_;
+  bool unrelated_ = false;  // two ranks' clocks, by no bound
   WhyJob job_;
 };
 

@@ -47,14 +47,25 @@ std::string PartsText(const CriticalPath& path, const PartTable& parts) {
   return texts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(texts, ", "), ")");
 }
 
-std::string KindsText(const CriticalPath& path) {
+// "allreduce, broadcast": the longest, of those that are followed or not.
+std::string KindsText(const CriticalPath& path, bool followed) {
   std::vector<std::string> names;
-  for (const auto& [name, ns] : path.kinds) {
-    if (names.size() < kKindsShown && ns > 0) names.push_back(Printed(name));
+  size_t all = 0;
+  for (const CriticalPath::Kind& kind : path.kinds) {
+    if (kind.followed != followed || kind.ns <= 0) continue;
+    if (++all <= kKindsShown) names.push_back(Printed(kind.name));
   }
-  if (names.empty()) return "";
-  if (path.kinds.size() > names.size()) names.emplace_back("...");
-  return absl::StrCat(" (", absl::StrJoin(names, ", "), ")");
+  if (all > names.size()) names.emplace_back("...");
+  return absl::StrJoin(names, ", ");
+}
+
+std::string CollectivesText(const CriticalPath& path) {
+  std::string text = absl::StrCat("collectives ", WithInterval(path.collectives));
+  const std::string followed = KindsText(path, true);
+  if (!followed.empty()) absl::StrAppend(&text, " (", followed, ")");
+  if (IsSmall(path, path.not_followed_ns)) return text;
+  return absl::StrCat(text, ", of which ", Ms(path.not_followed_ns), " ms in ",
+                      KindsText(path, false), ": for whom ranks wait there is not looked at");
 }
 
 std::string SharesText(const Answer& answer) {
@@ -82,7 +93,7 @@ std::string SharesText(const Answer& answer) {
         absl::StrCat("of ", others == 1 ? "the other rank" : absl::StrCat(others, " other ranks"),
                      " ", Ms(others_ns), " ms"));
   }
-  texts.push_back(absl::StrCat("collectives ", WithInterval(path.collectives), KindsText(path)));
+  texts.push_back(CollectivesText(path));
   return absl::StrCat("what a step of ", Ms(path.step.est_ns),
                       " ms waits for, one after the other: ", absl::StrJoin(texts, "; "));
 }
@@ -92,31 +103,35 @@ std::string SharesText(const Answer& answer) {
 int64_t CollectivesMost(const Answer& answer) {
   const CriticalPath& path = *answer.path;
   const auto steps = static_cast<int64_t>(std::max<uint64_t>(1, answer.steps));
-  return path.collectives.est_ns +
+  return path.collectives.est_ns + path.unsure_ns +
          static_cast<int64_t>(path.crossings) * answer.clock_bound_ns.value_or(0) / steps;
+}
+
+std::string SavesText(const Answer& answer) {
+  const CriticalPath& path = *answer.path;
+  const int64_t collectives_ns = std::min(CollectivesMost(answer), path.step.est_ns);
+  const int64_t most_ns = std::min(collectives_ns, path.least_wait_ns);
+  return absl::StrCat(
+      "faster collectives would save at most ", Ms(most_ns), " ms (", PercentText(path, most_ns),
+      ")", !IsSmall(path, collectives_ns - most_ns) ? ", since ranks work beside them" : "",
+      ", as long as each rank's own work stays as it is",
+      answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known");
 }
 
 }  // namespace
 
 std::vector<std::string> PathSentences(const Answer& answer) {
-  if (!answer.path.has_value()) return {};
-  const CriticalPath& path = *answer.path;
-  std::vector<std::string> sentences = {SharesText(answer)};
-  const int64_t most_ns = std::min(CollectivesMost(answer), path.step.est_ns);
-  sentences.push_back(
-      absl::StrCat("faster collectives would save at most ", Ms(most_ns), " ms (",
-                   PercentText(path, most_ns), "), as long as each rank's own work stays as it is",
-                   answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known"));
-  if (!IsSmall(path, path.not_followed_ns)) {
-    sentences.push_back(absl::StrCat(
-        Ms(path.not_followed_ns),
-        " ms of them in collectives in which not every rank waits for every other (a broadcast), "
-        "or not all entries were recorded: for whom these waited is not looked at"));
+  if (!answer.path.has_value()) {
+    if (answer.path_unknown.empty()) return {};
+    return {absl::StrCat("not known: ", answer.path_unknown)};
   }
-  if (answer.findings.empty() && path.uneven.lo_ns > 0 && !IsSmall(path, path.uneven.est_ns)) {
-    sentences.push_back(
-        absl::StrCat("spread evenly over the ranks at every moment, the same own work would save ",
-                     WithInterval(path.uneven), " (", PercentText(path, path.uneven.est_ns), ")"));
+  const CriticalPath& path = *answer.path;
+  std::vector<std::string> sentences = {SharesText(answer), SavesText(answer)};
+  if (answer.findings.empty() && path.uneven.has_value() && path.uneven->lo_ns > 0 &&
+      !IsSmall(path, path.uneven->est_ns)) {
+    sentences.push_back(absl::StrCat(
+        "spread evenly over the ranks at every moment, the same own work would save ",
+        WithInterval(*path.uneven), " (", PercentText(path, path.uneven->est_ns), ")"));
   }
   return sentences;
 }

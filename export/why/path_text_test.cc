@@ -39,6 +39,7 @@ Answer WithPath() {
   path.parts[1][static_cast<size_t>(Part::kHostCode)] = 10 * kTenth;
   path.collectives = Tenths(60, 50, 70);
   path.kinds = {{"allreduce", 50 * kTenth}, {"broadcast", 10 * kTenth}};
+  path.least_wait_ns = 500 * kTenth;
   path.uneven = Tenths(100, 90, 110);
   path.crossings = 208;  // two a step
   path.proven = 200;
@@ -68,7 +69,7 @@ TEST(PathText, TheClocksErrorIsPartOfWhatCouldBeSaved) {
   answer.clock_bound_ns = 10 * kTenth;
   EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 8.0 ms (8 %)"));
   answer.clock_bound_ns = 10'000 * kTenth;
-  EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 96.0 ms (100 %)"));
+  EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 50.0 ms (52 %)"));
   answer.clock_bound_ns.reset();
   EXPECT_THAT(PathSentences(answer)[1], HasSubstr("error of the clocks not known"));
 }
@@ -76,8 +77,26 @@ TEST(PathText, TheClocksErrorIsPartOfWhatCouldBeSaved) {
 TEST(PathText, WhatWasNotFollowedIsSaid) {
   Answer answer = WithPath();
   answer.path->not_followed_ns = 30 * kTenth;
-  ASSERT_EQ(PathSentences(answer).size(), 3);
-  EXPECT_THAT(PathSentences(answer)[2], HasSubstr("3.0 ms of them in collectives in which not"));
+  answer.path->kinds[1].followed = false;
+  EXPECT_THAT(PathSentences(answer)[0],
+              HasSubstr("collectives 6.0 ms [5.0, 7.0] (allreduce), of which 3.0 ms in broadcast: "
+                        "for whom ranks wait there is not looked at"));
+}
+
+// A step is no shorter than the own work of any rank.
+TEST(PathText, NoMoreIsSavedThanEveryRankWaits) {
+  Answer answer = WithPath();
+  answer.path->least_wait_ns = 20 * kTenth;
+  EXPECT_EQ(PathSentences(answer)[1],
+            "faster collectives would save at most 2.0 ms (2 %), since ranks work beside them, as "
+            "long as each rank's own work stays as it is");
+}
+
+TEST(PathText, SaysWhyThereIsNone) {
+  Answer answer = ThrottledAnswer();
+  answer.path_unknown = "it rains";
+  EXPECT_THAT(PathSentences(answer), ElementsAre("not known: it rains"));
+  EXPECT_EQ(Json::parse(WhyJson(answer, "run"))["critical_path_unknown"], "it rains");
 }
 
 TEST(PathText, UnevenWorkIsSaidWhereNobodyIsNamed) {
@@ -87,6 +106,8 @@ TEST(PathText, UnevenWorkIsSaidWhereNobodyIsNamed) {
   EXPECT_EQ(PathSentences(answer)[2],
             "spread evenly over the ranks at every moment, the same own work would save 10.0 ms "
             "[9.0, 11.0] (10 %)");
+  answer.path->uneven.reset();
+  EXPECT_EQ(PathSentences(answer).size(), 2);
   answer.path->uneven = Tenths(100, -1, 210);
   EXPECT_EQ(PathSentences(answer).size(), 2);
 }
@@ -113,7 +134,9 @@ TEST(PathJson, AddsUpToTheStep) {
   }
   EXPECT_EQ(sum_ns, path["step_ns"]["est"]);
   EXPECT_EQ(path["ranks"][1]["rank"], 1);
-  EXPECT_EQ(path["collectives"][0], Json({{"name", "allreduce"}, {"ns", 50 * kTenth}}));
+  EXPECT_EQ(path["collectives"][0],
+            Json({{"name", "allreduce"}, {"ns", 50 * kTenth}, {"followed", true}}));
+  EXPECT_EQ(path["least_wait_ns"], 500 * kTenth);
   EXPECT_EQ(path["uneven_ns"]["lo"], 90 * kTenth);
   EXPECT_EQ(path["crossings"], 208);
   EXPECT_EQ(path["proven"], 200);

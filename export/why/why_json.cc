@@ -216,12 +216,15 @@ Json PathJson(const Answer& answer) {
   return {{"step_ns", JsonOf(path.step)},
           {"ranks", std::move(ranks)},
           {"collectives_ns", JsonOf(path.collectives)},
-          {"collectives", ArrayOf(path.kinds,
-                                  [](const std::pair<std::string, int64_t>& one) {
-                                    return Json{{"name", one.first}, {"ns", one.second}};
-                                  })},
+          {"collectives",
+           ArrayOf(path.kinds,
+                   [](const CriticalPath::Kind& one) {
+                     return Json{{"name", one.name}, {"ns", one.ns}, {"followed", one.followed}};
+                   })},
           {"not_followed_ns", path.not_followed_ns},
-          {"uneven_ns", JsonOf(path.uneven)},
+          {"least_wait_ns", path.least_wait_ns},
+          {"unsure_ns", path.unsure_ns},
+          {"uneven_ns", path.uneven.has_value() ? JsonOf(*path.uneven) : Json()},
           {"crossings", path.crossings},
           {"proven", path.proven}};
 }
@@ -266,6 +269,9 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
        answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
   json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
+  json["replay_error_ns"] =
+      answer.replay_error_ns.has_value() ? Json(*answer.replay_error_ns) : Json();
+  json["critical_path_unknown"] = answer.path_unknown.empty() ? Json() : Json(answer.path_unknown);
   json["critical_path"] = PathJson(answer);
   json["clock_bound_ns"] =
       answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();

@@ -298,13 +298,19 @@ std::vector<std::string> LookedAtSentences(const Answer& answer, const RankFindi
   return sentences;
 }
 
+// How COST was found.
+std::string CostSource(const Answer& answer) {
+  if (!answer.replay_error_ns.has_value()) return "an estimate, not replayed, and";
+  return absl::StrCat("by replay (with nothing changed it gives a step of ",
+                      Ms(answer.mean_step_ns + *answer.replay_error_ns), " ms), and");
+}
+
 std::string CostSentence(const Answer& answer, const RankFinding& finding) {
   const MeanEstimate& cost = finding.cost_all;
   return absl::StrCat("without ", finding.causes.size() > 1 ? "all these causes" : "this cause",
                       " a step would be shorter by ", WithInterval(cost), ", ",
-                      PercentOf(cost.est_ns, answer.mean_step_ns),
-                      " %; an estimate, not replayed, and without drift (windows of one job differ "
-                      "by some percent)",
+                      PercentOf(cost.est_ns, answer.mean_step_ns), " %; ", CostSource(answer),
+                      " without drift (windows of one job differ by some percent)",
                       MoreThanCauses(finding) ? ". It counts all of the rank's time in these "
                                                 "parts, CAUSE what it has more than the others"
                                               : "");

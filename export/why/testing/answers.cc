@@ -140,7 +140,7 @@ std::vector<Answer> AnswersWithNames(const std::string& name) {
     answer.path->step = answer.path->collectives = Tenths(10, 10, 10);
     answer.path->ranks.resize(answer.ranks.size());
     answer.path->parts.resize(answer.ranks.size());
-    answer.path->kinds.assign(5, {name, kTenth});
+    answer.path->kinds.assign(5, {name, kTenth, true});
   }
   Answer refused;
   refused.refusal = Refusal::kGpuJob;

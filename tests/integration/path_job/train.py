@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two ranks that wait for each other twice in each step, for as long as they are told to.
 
-A step: each rank sleeps and all reduce a small tensor; each sleeps again and all reduce again; then
-they step an optimizer. How long they sleep, and whether a large tensor is reduced behind that, the
-file `phases` says, which is read again before each step:
+A step: each rank's data loader sleeps and all reduce a small tensor; each rank sleeps and all
+reduce again; then they step an optimizer. How long they sleep, and whether a large tensor is
+reduced behind that, the file `phases` says, which is read again now and then:
 
   FIRST_OF_RANK_0 SECOND_OF_RANK_0 FIRST_OF_RANK_1 SECOND_OF_RANK_1 MEGABYTES
 
@@ -26,6 +26,18 @@ def told():
         return [int(word) for word in file.read().split()]
 
 
+class Batches(torch.utils.data.IterableDataset):
+    """Batches that come from slow storage."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def __iter__(self):
+        while True:
+            time.sleep(self.seconds)
+            yield torch.ones(256)
+
+
 class Sleep(torch.autograd.Function):
     """An operator that takes its time."""
 
@@ -43,9 +55,10 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
+    batches = Batches()
+    loader = iter(torch.utils.data.DataLoader(batches, batch_size=None))
     weights = torch.nn.Parameter(torch.zeros(256))
     optimizer = torch.optim.SGD([weights], lr=0.1)
-    small = torch.ones(256)
     phases = torch.tensor(told())
     begin = time.monotonic()
     step = 0
@@ -59,9 +72,11 @@ def main():
                 print(f"step {step}: {lasted_ms:.3f} ms", flush=True)
             phases, begin = now, time.monotonic()
             large = torch.ones(max(1, int(phases[4]) * 250_000))
-        for phase in range(2):
-            Sleep.apply(small, int(phases[2 * rank + phase]) / 1e3)
-            dist.all_reduce(small)
+        batches.seconds = int(phases[2 * rank]) / 1e3
+        small = next(loader)
+        dist.all_reduce(small)
+        Sleep.apply(small, int(phases[2 * rank + 1]) / 1e3)
+        dist.all_reduce(small)
         if phases[4] > 0:
             dist.all_reduce(large)
         weights.grad = torch.zeros(256)
