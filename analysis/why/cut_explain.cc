@@ -96,6 +96,10 @@ class Explainer {
     for (const CutStep& step : steps_) AddPath(step.path);
   }
 
+  static bool IsNoWork(const CutPathSpan& span) {
+    return !span.from.has_value() && span.name.empty();
+  }
+
   void AddPath(const CutPath& path) {
     const size_t first = answer_.path.size();
     int64_t at_ns = path.end_ns;
@@ -104,7 +108,6 @@ class Explainer {
       span.end_ns = at_ns;
       span.begin_ns = at_ns -= piece.duration_ns;
       span.partition = piece.partition;
-      span.idle = piece.kind == CutPiece::Kind::kIdle;
       if (IsTensor(piece)) {
         const CutTransfer& transfer = input_.transfers[piece.transfer];
         span.from = transfer.from;
@@ -112,7 +115,13 @@ class Explainer {
       } else if (piece.kind == CutPiece::Kind::kOperator) {
         span.name = input_.names[piece.name];
       }
-      answer_.path.push_back(std::move(span));
+      // The executor and idle time, which follow each other in slivers, are one.
+      if (answer_.path.size() > first && IsNoWork(span) && IsNoWork(answer_.path.back()) &&
+          answer_.path.back().partition == span.partition) {
+        answer_.path.back().begin_ns = span.begin_ns;
+      } else {
+        answer_.path.push_back(std::move(span));
+      }
     }
     std::reverse(answer_.path.begin() + static_cast<ptrdiff_t>(first), answer_.path.end());
   }

@@ -144,8 +144,7 @@ struct CutPathSpan {
   int64_t end_ns = 0;
   size_t partition = 0;        // of a tensor: the receiver
   std::optional<size_t> from;  // of a tensor: its sender
-  bool idle = false;           // of a partition: nothing that is recorded ran
-  std::string name;            // of the tensor, or of the operator; empty: the executor
+  std::string name;            // of the tensor, or of the operator; empty: neither
 };
 
 struct CutAnswer {

@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why.h"
+#include "export/why/cut_names.h"
 
 namespace syncline::merge {
 namespace {
@@ -19,6 +21,7 @@ using timeline::FleetSpan;
 using timeline::Moment;
 
 constexpr char kGroup[] = "critical path";
+constexpr char kCategory[] = "critical path";  // not that of the tasks that it is made of
 
 absl::Status Unknown(const std::string& because) {
   return absl::InvalidArgumentError(
@@ -36,17 +39,17 @@ class LaneMaker {
       if (piece.end_ns == piece.begin_ns && piece.rank == piece.begin_rank) continue;
       const why::RankSummary& rank = answer.ranks[piece.rank];
       const why::RankSummary& begin_rank = answer.ranks[piece.begin_rank];
-      FleetSpan span{At(begin_rank.node, piece.begin_ns), At(rank.node, piece.end_ns), "", "", {}};
+      FleetSpan span{
+          At(begin_rank.node, piece.begin_ns), At(rank.node, piece.end_ns), "", kCategory, {}};
       if (piece.kind == why::PathPiece::Kind::kOwnWork) {
         span.name = absl::StrCat("rank ", rank.rank);
-        span.category = "own work";
         span.numbers = PartsOf(piece);
       } else {
         span.name = piece.name;
-        const bool followed = piece.kind == why::PathPiece::Kind::kCollective;
-        span.category = followed ? "collective" : "collective, not followed";
-        if (followed) span.numbers.emplace_back("last to begin: rank", begin_rank.rank);
-        span.numbers.emplace_back("waited for by: rank", rank.rank);
+        if (piece.kind == why::PathPiece::Kind::kCollective) {
+          span.numbers.emplace_back("last to begin: rank", begin_rank.rank);
+        }
+        span.numbers.emplace_back("held up: rank", rank.rank);
       }
       if (piece.step >= 0) span.numbers.emplace_back("judged step", piece.step);
       lane.spans.push_back(std::move(span));
@@ -56,20 +59,31 @@ class LaneMaker {
 
   FleetLane Of(const why::CutAnswer& answer) const {
     FleetLane lane{kGroup, "partitions and tensors", {}};
+    const auto add = [&](const why::CutPathSpan& one, const std::string& begin_node,
+                         std::string name) {
+      const std::string& node = answer.partitions[one.partition].node;
+      lane.spans.push_back({OnTimeline(begin_node, one.begin_ns),
+                            OnTimeline(node, one.end_ns),
+                            std::move(name),
+                            kCategory,
+                            {}});
+    };
+    const why::CutPathSpan* last = nullptr;
     for (const why::CutPathSpan& one : answer.path) {
       if (one.end_ns <= one.begin_ns) continue;
       const why::CutPartitionSummary& to = answer.partitions[one.partition];
-      const std::string& begin_node =
-          one.from.has_value() ? answer.partitions[*one.from].node : to.node;
-      FleetSpan span{
-          OnTimeline(begin_node, one.begin_ns), OnTimeline(to.node, one.end_ns), "", "", {}};
-      span.name = one.from.has_value() ? one.name
-                                       : absl::StrCat(to.task, ": ",
-                                                      one.idle           ? "idle"
-                                                      : one.name.empty() ? "executor"
-                                                                         : one.name);
-      span.category = one.from.has_value() ? "tensor" : "partition";
-      lane.spans.push_back(std::move(span));
+      if (last != nullptr && last->end_ns < one.begin_ns) {
+        add({last->end_ns, one.begin_ns, one.partition, {}, {}},
+            answer.partitions[last->partition].node, "between steps");
+      }
+      last = &one;
+      if (one.from.has_value()) {
+        add(one, answer.partitions[*one.from].node, one.name);
+      } else {
+        add(one, to.node,
+            absl::StrCat(report::TaskText(to.task), ": ",
+                         one.name.empty() ? "executor" : one.name));
+      }
     }
     return lane;
   }
@@ -109,6 +123,14 @@ class LaneMaker {
 
 absl::StatusOr<FleetLane> CriticalPathLane(const MergeOptions& options,
                                            const OpenedInputs& inputs) {
+  if (!Wants(options, "perfetto") && !Wants(options, "chrome") && !Wants(options, "parquet")) {
+    return absl::InvalidArgumentError(
+        "--critical-path is drawn in perfetto, chrome and parquet: add one of them to --format");
+  }
+  if (options.input.align == Alignment::kWallClock) {
+    return absl::InvalidArgumentError(
+        "--critical-path goes by the clock model, not by wall clocks: leave --align out");
+  }
   WhyOptions asked;
   asked.input = options.input;
   asked.job = options.job;
@@ -123,9 +145,9 @@ absl::StatusOr<FleetLane> CriticalPathLane(const MergeOptions& options,
     return maker.Of(*result.cut);
   }
   if (result.answer.refusal != why::Refusal::kNone) return Unknown(result.answer.refusal_text);
-  return Unknown(result.answer.clock_bounds_hold
-                     ? "no rank waits for another one in a collective whose entries were recorded"
-                     : "what was recorded contradicts the clocks");
+  return Unknown(result.answer.path_unknown.empty()
+                     ? "no rank waits for another one in a collective"
+                     : result.answer.path_unknown);
 }
 
 }  // namespace syncline::merge
