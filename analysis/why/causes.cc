@@ -165,7 +165,7 @@ class CauseFinder {
       std::optional<Cause> cause;
       if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount)) {
         cause = CauseOf(rank, i, amount);
-        if (!IsEvident(finding, amount, cause->cost)) cause.reset();
+        if (!IsEvident(finding, amount, CostOf(rank, ExcessIn(rank, i)))) cause.reset();
       }
       NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
@@ -216,7 +216,12 @@ class CauseFinder {
   // What of each step it takes from all. Without a replay: by how much the slowest rank would be
   // faster without it.
   MeanEstimate CostOf(size_t rank, const std::vector<PartTable>& taken) const {
-    if (replay_.has_value()) return Bootstrap(replay_->SavedBy({rank, taken}), block_);
+    if (replay_.has_value()) {
+      const Replay::Saved saved = replay_->SavedBy({rank, taken});
+      MeanEstimate cost = Bootstrap(saved.joined, block_);
+      cost.hi_ns = std::max(cost.hi_ns, Bootstrap(saved.free, block_).hi_ns);
+      return cost;
+    }
     std::vector<int64_t> costs;
     for (size_t step = 0; step < judged_.steps(); ++step) {
       const int64_t own_ns = own_work_[rank][step];
@@ -225,6 +230,16 @@ class CauseFinder {
       costs.push_back(std::max(own_ns, others_ns) - std::max(own_ns - taken_ns, others_ns));
     }
     return Bootstrap(costs, block_);
+  }
+
+  // Of each step, what the rank has more of it than the others' median.
+  std::vector<PartTable> ExcessIn(size_t rank, size_t cause) const {
+    std::vector<PartTable> excess(judged_.steps(), PartTable{});
+    const std::vector<int64_t> more = part_others_[cause].Excess(rank);
+    for (size_t step = 0; step < excess.size(); ++step) {
+      excess[step][static_cast<size_t>(kCauses[cause])] = std::max<int64_t>(0, more[step]);
+    }
+    return excess;
   }
 
   // Of each step, the rank's time in these parts.

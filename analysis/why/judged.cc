@@ -239,10 +239,14 @@ std::vector<OwnInterval> IntervalsOf(std::span<const Wait> waits) {
   return intervals;
 }
 
-// Where a critical path may enter or leave the rank's own work (path.h).
+// Where a critical path may enter or leave the rank's own work (path.h), or the rank may have seen
+// that a collective was over (replay.h).
 std::vector<int64_t> MarksOf(const RankInput& rank, std::span<const OwnInterval> waits) {
   std::vector<int64_t> marks;
-  for (const CollectiveEntry& entry : rank.collectives) marks.push_back(entry.entered_ns);
+  for (const CollectiveEntry& entry : rank.collectives) {
+    marks.push_back(entry.entered_ns);
+    if (entry.left_ns.has_value()) marks.push_back(*entry.left_ns);
+  }
   for (const OwnInterval& wait : waits) {
     marks.push_back(wait.begin_ns);
     marks.push_back(wait.end_ns);

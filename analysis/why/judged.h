@@ -41,9 +41,9 @@ struct JudgedRank {
   // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
   std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
 
-  // With JudgeOptions::stretches: its waits; its time between their ends and entries of
-  // collectives; and in how much of it a collective was pending where it may have waited (sites
-  // that are too rare to tell).
+  // With JudgeOptions::stretches: its waits; its time between their ends, and entries and
+  // ends of collectives; and in how much of it a collective was pending where it may have waited
+  // (sites that are too rare to tell).
   std::vector<Wait> waits;
   std::vector<Stretch> stretches;
   int64_t pending_ns = 0;

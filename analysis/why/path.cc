@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/why/carried.h"
@@ -331,8 +332,11 @@ void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) 
   const size_t block = BlockOf(steps);
   path->step = Bootstrap(all, block);
   path->collectives = Bootstrap(collectives, block);
-  // Work that a collective hides is not waited for: how evenly it is spread does not matter.
-  if (BesideNs(input, judged, work) * kHiddenDivisor < path->step.est_ns) {
+  // Work that a collective hides is not waited for: how evenly it is spread does not matter. And
+  // work is not spread over ranks that do not wait for each other.
+  const EntryCounts counts = CountEntries(input, judged);
+  if (BesideNs(input, judged, work) * kHiddenDivisor < path->step.est_ns && counts.rooted == 0 &&
+      counts.partial == 0) {
     path->uneven = Bootstrap(uneven, block);
   }
   path->least_wait_ns = LeastWaitNs(judged);
@@ -368,6 +372,31 @@ bool Receives(const Judged& judged) {
 
 }  // namespace
 
+EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
+  std::set<std::pair<uint32_t, uint64_t>> known;
+  for (const Arrival& arrival : input.arrivals) known.emplace(arrival.group, arrival.number);
+  const Meetings meetings = MeetingsOf(input);
+  EntryCounts counts;
+  for (const JudgedRank& rank : judged.ranks) {
+    auto step = rank.steps.begin();
+    for (const CollectiveEntry& entry : rank.input->collectives) {
+      while (step != rank.steps.end() && step->end_ns <= entry.entered_ns) ++step;
+      if (step == rank.steps.end()) break;
+      if (entry.entered_ns < step->begin_ns) continue;
+      ++counts.all;
+      const auto meeting = meetings.find({entry.group, entry.number});
+      if (!entry.left_ns.has_value() || !known.contains({entry.group, entry.number})) {
+        ++counts.unknown;
+      } else if (meeting == meetings.end()) {
+        ++counts.rooted;
+      } else if (meeting->second.size() < judged.ranks.size()) {
+        ++counts.partial;
+      }
+    }
+  }
+  return counts;
+}
+
 bool AreAmbiguous(const Judged& judged) {
   int64_t ambiguous_ns = 0;
   int64_t steps_ns = 0;
@@ -385,6 +414,10 @@ std::string PathUnknown(const JobInput& input, const Judged& judged) {
   if (!input.clock_bounds_hold) return "what was recorded contradicts the clocks";
   if (input.arrivals.empty()) return "of no collective the entries of all its ranks were recorded";
   if (!ArePlaced(input)) return "how the clocks of its nodes relate is not known with a bound";
+  const EntryCounts counts = CountEntries(input, judged);
+  if (counts.unknown * kHiddenDivisor > counts.all) {
+    return "of more than 2 % of the collectives an end, or the entry of a rank, was not recorded";
+  }
   if (Receives(judged)) {
     return "ranks also receive from single ranks (c10d::recv_), and whom they wait for there is "
            "not followed";

@@ -28,6 +28,15 @@ std::string PathUnknown(const JobInput& input, const Judged& judged);
 // For 2 % of the steps or more it is not known which of two collectives ranks waited for.
 bool AreAmbiguous(const Judged& judged);
 
+// Of the ranks' parts of collectives that they entered in the judged steps.
+struct EntryCounts {
+  size_t all = 0;
+  size_t unknown = 0;  // its end was not recorded, or not the entry of each of its ranks
+  size_t rooted = 0;   // not everybody waits for everybody
+  size_t partial = 0;  // of some ranks of the job only
+};
+EntryCounts CountEntries(const JobInput& input, const Judged& judged);
+
 // nullopt: there is a reason why not, or no rank waits for another.
 std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged);
 

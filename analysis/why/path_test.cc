@@ -11,6 +11,7 @@
 #include "analysis/why/explain.h"
 #include "analysis/why/replay.h"
 #include "analysis/why/statistics.h"
+#include "analysis/why/stretches.h"
 #include "analysis/why/testing/fake_job.h"
 
 namespace syncline::analysis::why {
@@ -327,7 +328,7 @@ TEST(Replay, OfRanksThatWaitForEachOtherInTurn) {
   const auto saved_by = [&](size_t rank, int64_t ms) {
     std::vector<PartTable> less(judged.steps(), PartTable{});
     for (PartTable& step : less) step[static_cast<size_t>(Part::kCompute)] = ms * kMs;
-    return MeanOf(replay->SavedBy({rank, less}));
+    return MeanOf(replay->SavedBy({rank, less}).joined);
   };
   EXPECT_EQ(saved_by(0, 0), 0);
   // Of the 40 ms that rank 0 computes, in equal parts: of its first 30 three quarters are taken,
@@ -378,6 +379,68 @@ TEST(Replay, NamesACauseThatAllWaitForThoughTheRankIsNoLater) {
     for (CollectiveEntry& entry : rank.collectives) entry.timeline_ns.reset();
   }
   EXPECT_TRUE(Explain(input).findings.empty());
+}
+
+// Nobody is seen to wait for a collective that is over before a program asks: it is not known that
+// ranks would run away from each other without the cause.
+TEST(Replay, DoesNotNameWhatOnlyAJobWithoutWaitsWouldGainFrom) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    for (const size_t rank : {0, 1}) {
+      job.Load(rank, 0, rank == 0 ? 41 : 2);
+      job.Collective(rank, step, 0, 0, 3);
+      job.Compute(rank, rank == 0 ? 41 : 2, 42);
+      job.StepOptimizer(rank, 42, 43);
+    }
+    job.NextStep(43);
+  }
+  JobInput& input = job.Done();
+  const Judged judged = Judge(input, {.stretches = true});
+  const std::optional<Replay> replay = Replay::Of(input, judged);
+  ASSERT_TRUE(replay.has_value());
+  std::vector<PartTable> less(judged.steps(), PartTable{});
+  for (PartTable& step : less) step[static_cast<size_t>(Part::kInput)] = 40 * kMs;
+  const Replay::Saved saved = replay->SavedBy({0, less});
+  EXPECT_NEAR(MeanOf(saved.free), 20 * kMs, kMs);
+  EXPECT_LT(MeanOf(saved.joined), 2 * kMs);
+  EXPECT_TRUE(Explain(input).findings.empty());
+}
+
+// How long a broadcast lasts without a cause depends on its root, which is not recorded.
+TEST(Replay, IsNotMadeOfBroadcasts) {
+  FakeJob job({});
+  for (Arrival& arrival : job.input().arrivals) arrival.everybody_waits = false;
+  EXPECT_FALSE(Replay::Of(job.input(), Judge(job.input(), {.stretches = true})).has_value());
+  EXPECT_FALSE(Explain(job.input()).path->uneven.has_value());
+}
+
+TEST(Path, IsNotKnownWhereEndsOfCollectivesAreMissing) {
+  FakeJob job({});
+  std::vector<CollectiveEntry>& entries = job.input().ranks[1].collectives;
+  for (size_t i = 0; i < entries.size(); i += 5) entries[i].left_ns.reset();
+  const Answer answer = Explain(job.input());
+  ASSERT_EQ(answer.refusal, Refusal::kNone);
+  EXPECT_THAT(answer.path_unknown, HasSubstr("2 % of the collectives"));
+  EXPECT_FALSE(answer.replay_error_ns.has_value());
+}
+
+TEST(Stretches, NoPartIsNegative) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 2000; ++round) {
+    Piece piece{0, static_cast<int64_t>(1 + random() % 300'000'000)};
+    piece.part = Part::kCompute;
+    piece.taken_ns = static_cast<int64_t>(random() % (static_cast<uint64_t>(piece.end_ns) + 1));
+    if (random() % 3 == 0) piece.taken_ns = piece.end_ns;
+    piece.throttled_ns =
+        static_cast<int64_t>(random() % (static_cast<uint64_t>(piece.taken_ns) + 1));
+    std::vector<int64_t> marks;
+    for (int i = 0; i < 4; ++i) marks.push_back(static_cast<int64_t>(random() % 300'000'000));
+    for (const Stretch& one : StretchesOf({&piece, 1}, marks)) {
+      for (const int64_t part : one.parts) ASSERT_GE(part, 0);
+      ASSERT_EQ(std::accumulate(one.parts.begin(), one.parts.end(), int64_t{0}),
+                one.end_ns - one.begin_ns);
+    }
+  }
 }
 
 // Of each fake job, the replay with nothing changed is the job.

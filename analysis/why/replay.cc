@@ -2,17 +2,24 @@
 #include "analysis/why/replay.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/why/path.h"
 
 namespace syncline::analysis::why {
+namespace {
+
+constexpr size_t kRootedDivisor = 50;  // one in so many may be
+
+}  // namespace
 
 // One way through all acts.
 class Replay::Run {
  public:
-  Run(const Replay& replay, const Less* less) : replay_(replay), less_(less) {
+  Run(const Replay& replay, const Less* less, bool joined)
+      : replay_(replay), less_(less), joined_(joined) {
     meetings_.resize(replay.meetings_.size());
     for (size_t i = 0; i < meetings_.size(); ++i) meetings_[i].missing = replay.meetings_[i].size();
     for (const Rank& rank : replay.ranks_) {
@@ -81,13 +88,16 @@ class Replay::Run {
         state.now_ns += WorkNs(rank, act);
       } else if (act.kind == Act::Kind::kLaunch) {
         Launch({rank, act.index}, state.now_ns);
-      } else {
-        const uint32_t awaited = replay_.judged_->ranks[rank].waits[act.index].awaited;
+      } else if (act.kind == Act::Kind::kWait || joined_) {
+        const bool waits = act.kind == Act::Kind::kWait;
+        const uint32_t awaited =
+            waits ? replay_.judged_->ranks[rank].waits[act.index].awaited : act.index;
         if (!state.ends_ns[awaited].has_value()) {
           state.waits_for = awaited;
           return;
         }
-        state.now_ns = std::max(state.now_ns, *state.ends_ns[awaited] + of_rank.lags_ns[act.index]);
+        const int64_t lag_ns = waits ? of_rank.lags_ns[act.index] : 0;
+        state.now_ns = std::max(state.now_ns, *state.ends_ns[awaited] + lag_ns);
       }
       Mark(act, &state, true);
     }
@@ -167,6 +177,7 @@ class Replay::Run {
 
   const Replay& replay_;
   const Less* less_;
+  const bool joined_;
   std::vector<State> ranks_;
   std::vector<Meeting> meetings_;
   std::vector<size_t> ready_;
@@ -188,6 +199,18 @@ void Replay::AddRank(const JobInput& input, const Judged& judged, size_t rank) {
       }
     }
   };
+  // Those that no wait shows, by when they were over.
+  std::set<uint32_t> awaited;
+  for (const Wait& wait : of_rank.waits) awaited.insert(wait.awaited);
+  std::vector<std::pair<int64_t, uint32_t>> joins;
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].left_ns.has_value() && !awaited.contains(i)) {
+      joins.emplace_back(*entries[i].left_ns, i);
+    }
+  }
+  std::sort(joins.begin(), joins.end());
+  auto join = joins.begin();
+  int32_t step = -1;
   for (size_t i = 0; i < of_rank.stretches.size(); ++i) {
     const Stretch& stretch = of_rank.stretches[i];
     while (waited < of_rank.waits.size() &&
@@ -195,6 +218,10 @@ void Replay::AddRank(const JobInput& input, const Judged& judged, size_t rank) {
       ++waited;
     }
     launch_until(stretch.begin_ns);
+    for (; join != joins.end() && join->first <= stretch.begin_ns; ++join) {
+      acts.push_back({Act::Kind::kJoin, join->second, step});
+    }
+    step = stretch.step;
     const bool waits = waited < of_rank.waits.size() &&
                        of_rank.waits[waited].interval.begin_ns <= stretch.begin_ns;
     if (!waits) {
@@ -261,25 +288,33 @@ Replay::Replay(const JobInput& input, const Judged& judged) : judged_(&judged) {
 std::optional<Replay> Replay::Of(const JobInput& input, const Judged& judged) {
   if (!judged.collective_job || judged.steps() == 0) return std::nullopt;
   if (!PathUnknown(input, judged).empty() || AreAmbiguous(judged)) return std::nullopt;
+  // How long a broadcast lasts without a cause depends on its root, which is not recorded.
+  const EntryCounts counts = CountEntries(input, judged);
+  if (counts.rooted * kRootedDivisor > counts.all) return std::nullopt;
   Replay replay(input, judged);
-  replay.steps_ns_ = replay.StepsWith(nullptr);
-  if (replay.steps_ns_.empty()) return std::nullopt;
+  replay.joined_ns_ = replay.StepsWith(nullptr, true);
+  replay.free_ns_ = replay.StepsWith(nullptr, false);
+  if (replay.joined_ns_.empty() || replay.free_ns_.empty()) return std::nullopt;
   int64_t difference_ns = 0;
   for (size_t step = 0; step < judged.steps(); ++step) {
-    difference_ns += replay.steps_ns_[step];
+    difference_ns += replay.joined_ns_[step];
     for (const JudgedRank& rank : judged.ranks) difference_ns -= rank.steps[step].length_ns();
   }
   replay.error_ns_ = difference_ns / static_cast<int64_t>(judged.steps() * judged.ranks.size());
   return replay;
 }
 
-std::vector<int64_t> Replay::StepsWith(const Less* less) const { return Run(*this, less).Steps(); }
+std::vector<int64_t> Replay::StepsWith(const Less* less, bool joined) const {
+  return Run(*this, less, joined).Steps();
+}
 
-std::vector<int64_t> Replay::SavedBy(const Less& less) const {
-  std::vector<int64_t> saved = StepsWith(&less);
+// Whether a rank comes to its last step depends on the order of acts alone, which is the same.
+Replay::Saved Replay::SavedBy(const Less& less) const {
+  Saved saved{StepsWith(&less, true), StepsWith(&less, false)};
   const auto ranks = static_cast<int64_t>(ranks_.size());
-  for (size_t step = 0; step < saved.size(); ++step) {
-    saved[step] = (steps_ns_[step] - saved[step]) / ranks;
+  for (size_t step = 0; step < saved.joined.size(); ++step) {
+    saved.joined[step] = (joined_ns_[step] - saved.joined[step]) / ranks;
+    saved.free[step] = (free_ns_[step] - saved.free[step]) / ranks;
   }
   return saved;
 }

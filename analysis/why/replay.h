@@ -22,8 +22,8 @@ namespace syncline::analysis::why {
 
 class Replay {
  public:
-  // nullopt: entries of collectives cannot be compared, or what was recorded contradicts itself.
-  // Both outlive this.
+  // nullopt: there is no path (path.h), it is not known what ranks waited for, not everybody waits
+  // for everybody, or what was recorded contradicts itself. Both outlive this.
   static std::optional<Replay> Of(const JobInput& input, const Judged& judged);
 
   // What is taken from the own work of one rank: of each judged step, ns by part.
@@ -31,16 +31,21 @@ class Replay {
     size_t rank = 0;
     std::span<const PartTable> of_steps;
   };
-  // Of each judged step, by how much it is shorter then: mean over ranks, ns.
-  std::vector<int64_t> SavedBy(const Less& less) const;
+  // Of each judged step, by how much it is shorter then: mean over ranks, ns. A rank that found a
+  // collective over may have waited for it without our seeing it: as if it had, and as if not.
+  struct Saved {
+    std::vector<int64_t> joined;
+    std::vector<int64_t> free;
+  };
+  Saved SavedBy(const Less& less) const;
 
   // By how much the mean step differs from the recorded one if nothing is taken, ns.
   int64_t error_ns() const { return error_ns_; }
 
  private:
   struct Act {
-    enum class Kind : uint8_t { kWork, kLaunch, kWait } kind = Kind::kWork;
-    uint32_t index = 0;  // of a stretch, a collective, or a wait, of the rank
+    enum class Kind : uint8_t { kWork, kLaunch, kWait, kJoin } kind = Kind::kWork;
+    uint32_t index = 0;  // of a stretch, a collective (launched, joined), or a wait, of the rank
     int32_t step = -1;
   };
   // A collective on one rank.
@@ -66,12 +71,14 @@ class Replay {
   void SetLengths(const JobInput& input, const std::vector<RankClock>& clocks,
                   const std::vector<std::vector<Carried>>& carried);
   // Of each judged step, the sum over ranks; empty: a rank never comes to its last one.
-  std::vector<int64_t> StepsWith(const Less* less) const;
+  std::vector<int64_t> StepsWith(const Less* less, bool joined) const;
 
   const Judged* judged_;
   std::vector<Rank> ranks_;
   std::vector<std::vector<Member>> meetings_;
-  std::vector<int64_t> steps_ns_;  // with nothing taken: sums over ranks
+  // With nothing taken: sums over ranks.
+  std::vector<int64_t> joined_ns_;
+  std::vector<int64_t> free_ns_;
   int64_t error_ns_ = 0;
 };
 

@@ -6,10 +6,9 @@
 namespace syncline::analysis::why {
 namespace {
 
-// `part_ns` of what `whole_ns` of a piece hold. Both are below 2^40: a window lasts minutes.
+// The part of `value_ns`, which is no more than `whole_ns`, that falls on `part_ns` of it.
 int64_t Share(int64_t value_ns, int64_t part_ns, int64_t whole_ns) {
-  return static_cast<int64_t>(static_cast<double>(value_ns) * static_cast<double>(part_ns) /
-                              static_cast<double>(whole_ns));
+  return static_cast<int64_t>(static_cast<__int128>(value_ns) * part_ns / whole_ns);
 }
 
 void Add(const Piece& piece, int64_t begin_ns, int64_t end_ns, Stretch* stretch) {

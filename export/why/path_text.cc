@@ -104,18 +104,17 @@ int64_t CollectivesMost(const Answer& answer) {
   const CriticalPath& path = *answer.path;
   const auto steps = static_cast<int64_t>(std::max<uint64_t>(1, answer.steps));
   return path.collectives.est_ns + path.unsure_ns +
-         static_cast<int64_t>(path.crossings) * answer.clock_bound_ns.value_or(0) / steps;
+         static_cast<int64_t>(path.crossings) * 2 * answer.clock_bound_ns.value_or(0) / steps;
 }
 
 std::string SavesText(const Answer& answer) {
   const CriticalPath& path = *answer.path;
   const int64_t collectives_ns = std::min(CollectivesMost(answer), path.step.est_ns);
   const int64_t most_ns = std::min(collectives_ns, path.least_wait_ns);
-  return absl::StrCat(
-      "faster collectives would save at most ", Ms(most_ns), " ms (", PercentText(path, most_ns),
-      ")", !IsSmall(path, collectives_ns - most_ns) ? ", since ranks work beside them" : "",
-      ", as long as each rank's own work stays as it is",
-      answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known");
+  return absl::StrCat("faster collectives would save at most ", Ms(most_ns), " ms (",
+                      PercentText(path, most_ns),
+                      "), as long as each rank's own work stays as it is",
+                      answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known");
 }
 
 }  // namespace

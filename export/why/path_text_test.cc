@@ -67,7 +67,7 @@ TEST(PathText, WithoutAPathThereIsNothing) {
 TEST(PathText, TheClocksErrorIsPartOfWhatCouldBeSaved) {
   Answer answer = WithPath();
   answer.clock_bound_ns = 10 * kTenth;
-  EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 8.0 ms (8 %)"));
+  EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 10.0 ms (10 %)"));
   answer.clock_bound_ns = 10'000 * kTenth;
   EXPECT_THAT(PathSentences(answer)[1], HasSubstr("at most 50.0 ms (52 %)"));
   answer.clock_bound_ns.reset();
@@ -88,7 +88,7 @@ TEST(PathText, NoMoreIsSavedThanEveryRankWaits) {
   Answer answer = WithPath();
   answer.path->least_wait_ns = 20 * kTenth;
   EXPECT_EQ(PathSentences(answer)[1],
-            "faster collectives would save at most 2.0 ms (2 %), since ranks work beside them, as "
+            "faster collectives would save at most 2.0 ms (2 %), as "
             "long as each rank's own work stays as it is");
 }
 

@@ -119,9 +119,16 @@ std::string TakerSentence(const Taker& taker) {
   return text;
 }
 
-// Its cost is visibly more than what the causes explain of its lead.
+// Its time in the parts that causes name is visibly more than what these have more than the others.
 bool MoreThanCauses(const RankFinding& finding) {
-  return finding.cost_all.est_ns > finding.explained_ns() + finding.explained_ns() / 10;
+  int64_t own_ns = 0;
+  int64_t more_ns = 0;
+  for (const Cause& cause : finding.causes) {
+    if (cause.threads.has_value() || !cause.lower_sets.empty()) continue;
+    own_ns += cause.own_ns;
+    more_ns += cause.amount.est_ns;
+  }
+  return own_ns > more_ns + more_ns / 10;
 }
 
 // What is certain, and no cause of the rank's.
