@@ -130,7 +130,7 @@ class CauseFinder {
                  const MeanEstimate& cost) const {
     if (!IsCertain(finding, amount)) return false;
     if (finding.lead.est_ns * 2 >= amount.est_ns) return true;
-    return replay_.has_value() && IsCertain(finding, cost) && cost.est_ns * 2 >= amount.est_ns;
+    return replay_.has_value() && IsCertain(finding, cost) && cost.lo_ns * 2 >= amount.est_ns;
   }
 
   // At least half of the other ranks have the same quota, and are throttled, too: who works more
@@ -218,8 +218,9 @@ class CauseFinder {
   MeanEstimate CostOf(size_t rank, const std::vector<PartTable>& taken) const {
     if (replay_.has_value()) {
       const Replay::Saved saved = replay_->SavedBy({rank, taken});
-      MeanEstimate cost = Bootstrap(saved.joined, block_);
-      cost.hi_ns = std::max(cost.hi_ns, Bootstrap(saved.free, block_).hi_ns);
+      MeanEstimate cost = Bootstrap(saved.likely, block_);
+      cost.lo_ns = std::min(cost.lo_ns, Bootstrap(saved.least, block_).lo_ns);
+      cost.hi_ns = std::max(cost.hi_ns, Bootstrap(saved.most, block_).hi_ns);
       return cost;
     }
     std::vector<int64_t> costs;

@@ -241,8 +241,8 @@ std::vector<OwnInterval> IntervalsOf(std::span<const Wait> waits) {
 
 // Where a critical path may enter or leave the rank's own work (path.h), or the rank may have seen
 // that a collective was over (replay.h).
-std::vector<int64_t> MarksOf(const RankInput& rank, std::span<const OwnInterval> waits) {
-  std::vector<int64_t> marks;
+std::vector<int64_t> MarksOf(const RankInput& rank, std::span<const OwnInterval> waits,
+                             std::vector<int64_t> marks) {
   for (const CollectiveEntry& entry : rank.collectives) {
     marks.push_back(entry.entered_ns);
     if (entry.left_ns.has_value()) marks.push_back(*entry.left_ns);
@@ -331,7 +331,12 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
     if (options.stretches) {
-      of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits));
+      for (const TaskSpan& span : driver.spans) {
+        if (judged->names.Is(span.name, Role::kStep)) {
+          of_rank.optimizer_ns.push_back(span.begin_ns);
+        }
+      }
+      of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits, of_rank.optimizer_ns));
       of_rank.waits = std::move(found);
       of_rank.pending_ns = PendingNs(pooled[i], rare);
     }

@@ -41,11 +41,12 @@ struct JudgedRank {
   // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
   std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
 
-  // With JudgeOptions::stretches: its waits; its time between their ends, and entries and
-  // ends of collectives; and in how much of it a collective was pending where it may have waited
-  // (sites that are too rare to tell).
+  // With JudgeOptions::stretches: its waits; its time between their ends, entries and ends of
+  // collectives, and begins of the optimizer; and in how much of it a collective was pending where
+  // it may have waited (sites that are too rare to tell).
   std::vector<Wait> waits;
   std::vector<Stretch> stretches;
+  std::vector<int64_t> optimizer_ns;  // when its optimizer's steps began
   int64_t pending_ns = 0;
 
   // Of a step: all but wait and transfer, and what is not covered.

@@ -328,7 +328,7 @@ TEST(Replay, OfRanksThatWaitForEachOtherInTurn) {
   const auto saved_by = [&](size_t rank, int64_t ms) {
     std::vector<PartTable> less(judged.steps(), PartTable{});
     for (PartTable& step : less) step[static_cast<size_t>(Part::kCompute)] = ms * kMs;
-    return MeanOf(replay->SavedBy({rank, less}).joined);
+    return MeanOf(replay->SavedBy({rank, less}).likely);
   };
   EXPECT_EQ(saved_by(0, 0), 0);
   // Of the 40 ms that rank 0 computes, in equal parts: of its first 30 three quarters are taken,
@@ -401,8 +401,9 @@ TEST(Replay, DoesNotNameWhatOnlyAJobWithoutWaitsWouldGainFrom) {
   std::vector<PartTable> less(judged.steps(), PartTable{});
   for (PartTable& step : less) step[static_cast<size_t>(Part::kInput)] = 40 * kMs;
   const Replay::Saved saved = replay->SavedBy({0, less});
-  EXPECT_NEAR(MeanOf(saved.free), 20 * kMs, kMs);
-  EXPECT_LT(MeanOf(saved.joined), 2 * kMs);
+  EXPECT_NEAR(MeanOf(saved.most), 20 * kMs, kMs);
+  EXPECT_LT(MeanOf(saved.least), 2 * kMs);
+  EXPECT_LT(MeanOf(saved.likely), 2 * kMs);
   EXPECT_TRUE(Explain(input).findings.empty());
 }
 

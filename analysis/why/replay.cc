@@ -13,13 +13,44 @@ namespace {
 
 constexpr size_t kRootedDivisor = 50;  // one in so many may be
 
+// Collectives of a rank that none of its waits shows.
+struct Hidden {
+  using ByTime = std::vector<std::pair<int64_t, uint32_t>>;  // and index into its collectives
+  ByTime over;
+  ByTime needed;  // its next wait ended, or the optimizer began
+};
+
+Hidden HiddenOf(const JudgedRank& rank) {
+  std::set<uint32_t> awaited;
+  for (const Wait& wait : rank.waits) awaited.insert(wait.awaited);
+  Hidden hidden;
+  const std::vector<CollectiveEntry>& entries = rank.input->collectives;
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].left_ns.has_value() || awaited.contains(i)) continue;
+    const int64_t left_ns = *entries[i].left_ns;
+    hidden.over.emplace_back(left_ns, i);
+    int64_t needed_ns = INT64_MAX;
+    const auto wait = std::lower_bound(
+        rank.waits.begin(), rank.waits.end(), left_ns,
+        [](const Wait& one, int64_t at_ns) { return one.interval.end_ns < at_ns; });
+    if (wait != rank.waits.end()) needed_ns = wait->interval.end_ns;
+    const auto optimizer =
+        std::lower_bound(rank.optimizer_ns.begin(), rank.optimizer_ns.end(), left_ns);
+    if (optimizer != rank.optimizer_ns.end()) needed_ns = std::min(needed_ns, *optimizer);
+    hidden.needed.emplace_back(needed_ns, i);
+  }
+  std::sort(hidden.over.begin(), hidden.over.end());
+  std::sort(hidden.needed.begin(), hidden.needed.end());
+  return hidden;
+}
+
 }  // namespace
 
 // One way through all acts.
 class Replay::Run {
  public:
-  Run(const Replay& replay, const Less* less, bool joined)
-      : replay_(replay), less_(less), joined_(joined) {
+  Run(const Replay& replay, const Less* less, Joins joins)
+      : replay_(replay), less_(less), joins_(joins) {
     meetings_.resize(replay.meetings_.size());
     for (size_t i = 0; i < meetings_.size(); ++i) meetings_[i].missing = replay.meetings_[i].size();
     for (const Rank& rank : replay.ranks_) {
@@ -88,8 +119,7 @@ class Replay::Run {
         state.now_ns += WorkNs(rank, act);
       } else if (act.kind == Act::Kind::kLaunch) {
         Launch({rank, act.index}, state.now_ns);
-      } else if (act.kind == Act::Kind::kWait || joined_) {
-        const bool waits = act.kind == Act::Kind::kWait;
+      } else if (const bool waits = act.kind == Act::Kind::kWait; waits || Joined(act)) {
         const uint32_t awaited =
             waits ? replay_.judged_->ranks[rank].waits[act.index].awaited : act.index;
         if (!state.ends_ns[awaited].has_value()) {
@@ -101,6 +131,10 @@ class Replay::Run {
       }
       Mark(act, &state, true);
     }
+  }
+
+  bool Joined(const Act& act) const {
+    return act.kind == Act::Kind::kJoin ? joins_ == Joins::kEarly : joins_ == Joins::kLate;
   }
 
   static void Mark(const Act& act, State* state, bool done) {
@@ -177,7 +211,7 @@ class Replay::Run {
 
   const Replay& replay_;
   const Less* less_;
-  const bool joined_;
+  const Joins joins_;
   std::vector<State> ranks_;
   std::vector<Meeting> meetings_;
   std::vector<size_t> ready_;
@@ -199,17 +233,9 @@ void Replay::AddRank(const JobInput& input, const Judged& judged, size_t rank) {
       }
     }
   };
-  // Those that no wait shows, by when they were over.
-  std::set<uint32_t> awaited;
-  for (const Wait& wait : of_rank.waits) awaited.insert(wait.awaited);
-  std::vector<std::pair<int64_t, uint32_t>> joins;
-  for (uint32_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].left_ns.has_value() && !awaited.contains(i)) {
-      joins.emplace_back(*entries[i].left_ns, i);
-    }
-  }
-  std::sort(joins.begin(), joins.end());
-  auto join = joins.begin();
+  const Hidden hidden = HiddenOf(of_rank);
+  auto early = hidden.over.begin();
+  auto late = hidden.needed.begin();
   int32_t step = -1;
   for (size_t i = 0; i < of_rank.stretches.size(); ++i) {
     const Stretch& stretch = of_rank.stretches[i];
@@ -218,8 +244,11 @@ void Replay::AddRank(const JobInput& input, const Judged& judged, size_t rank) {
       ++waited;
     }
     launch_until(stretch.begin_ns);
-    for (; join != joins.end() && join->first <= stretch.begin_ns; ++join) {
-      acts.push_back({Act::Kind::kJoin, join->second, step});
+    for (; early != hidden.over.end() && early->first <= stretch.begin_ns; ++early) {
+      acts.push_back({Act::Kind::kJoin, early->second, step});
+    }
+    for (; late != hidden.needed.end() && late->first <= stretch.begin_ns; ++late) {
+      acts.push_back({Act::Kind::kLateJoin, late->second, step});
     }
     step = stretch.step;
     const bool waits = waited < of_rank.waits.size() &&
@@ -292,31 +321,35 @@ std::optional<Replay> Replay::Of(const JobInput& input, const Judged& judged) {
   const EntryCounts counts = CountEntries(input, judged);
   if (counts.rooted * kRootedDivisor > counts.all) return std::nullopt;
   Replay replay(input, judged);
-  replay.joined_ns_ = replay.StepsWith(nullptr, true);
-  replay.free_ns_ = replay.StepsWith(nullptr, false);
-  if (replay.joined_ns_.empty() || replay.free_ns_.empty()) return std::nullopt;
+  for (const Joins joins : {Joins::kEarly, Joins::kLate, Joins::kNone}) {
+    std::vector<int64_t>& steps_ns = replay.steps_ns_[static_cast<size_t>(joins)];
+    steps_ns = replay.StepsWith(nullptr, joins);
+    if (steps_ns.empty()) return std::nullopt;
+  }
   int64_t difference_ns = 0;
   for (size_t step = 0; step < judged.steps(); ++step) {
-    difference_ns += replay.joined_ns_[step];
+    difference_ns += replay.steps_ns_[static_cast<size_t>(Joins::kLate)][step];
     for (const JudgedRank& rank : judged.ranks) difference_ns -= rank.steps[step].length_ns();
   }
   replay.error_ns_ = difference_ns / static_cast<int64_t>(judged.steps() * judged.ranks.size());
   return replay;
 }
 
-std::vector<int64_t> Replay::StepsWith(const Less* less, bool joined) const {
-  return Run(*this, less, joined).Steps();
+std::vector<int64_t> Replay::StepsWith(const Less* less, Joins joins) const {
+  return Run(*this, less, joins).Steps();
 }
 
 // Whether a rank comes to its last step depends on the order of acts alone, which is the same.
 Replay::Saved Replay::SavedBy(const Less& less) const {
-  Saved saved{StepsWith(&less, true), StepsWith(&less, false)};
-  const auto ranks = static_cast<int64_t>(ranks_.size());
-  for (size_t step = 0; step < saved.joined.size(); ++step) {
-    saved.joined[step] = (joined_ns_[step] - saved.joined[step]) / ranks;
-    saved.free[step] = (free_ns_[step] - saved.free[step]) / ranks;
-  }
-  return saved;
+  const auto saved_with = [&](Joins joins) {
+    std::vector<int64_t> saved = StepsWith(&less, joins);
+    const std::vector<int64_t>& before = steps_ns_[static_cast<size_t>(joins)];
+    for (size_t step = 0; step < saved.size(); ++step) {
+      saved[step] = (before[step] - saved[step]) / static_cast<int64_t>(ranks_.size());
+    }
+    return saved;
+  };
+  return {saved_with(Joins::kEarly), saved_with(Joins::kLate), saved_with(Joins::kNone)};
 }
 
 }  // namespace syncline::analysis::why

@@ -32,10 +32,11 @@ class Replay {
     std::span<const PartTable> of_steps;
   };
   // Of each judged step, by how much it is shorter then: mean over ranks, ns. A rank that found a
-  // collective over may have waited for it without our seeing it: as if it had, and as if not.
+  // collective over may have waited for it without our seeing it.
   struct Saved {
-    std::vector<int64_t> joined;
-    std::vector<int64_t> free;
+    std::vector<int64_t> least;   // as if it had, where the collective was over
+    std::vector<int64_t> likely;  // where it waited next, at the latest for its optimizer
+    std::vector<int64_t> most;    // as if it had not
   };
   Saved SavedBy(const Less& less) const;
 
@@ -44,7 +45,7 @@ class Replay {
 
  private:
   struct Act {
-    enum class Kind : uint8_t { kWork, kLaunch, kWait, kJoin } kind = Kind::kWork;
+    enum class Kind : uint8_t { kWork, kLaunch, kWait, kJoin, kLateJoin } kind = Kind::kWork;
     uint32_t index = 0;  // of a stretch, a collective (launched, joined), or a wait, of the rank
     int32_t step = -1;
   };
@@ -71,14 +72,13 @@ class Replay {
   void SetLengths(const JobInput& input, const std::vector<RankClock>& clocks,
                   const std::vector<std::vector<Carried>>& carried);
   // Of each judged step, the sum over ranks; empty: a rank never comes to its last one.
-  std::vector<int64_t> StepsWith(const Less* less, bool joined) const;
+  enum class Joins : uint8_t { kEarly, kLate, kNone };
+  std::vector<int64_t> StepsWith(const Less* less, Joins joins) const;
 
   const Judged* judged_;
   std::vector<Rank> ranks_;
   std::vector<std::vector<Member>> meetings_;
-  // With nothing taken: sums over ranks.
-  std::vector<int64_t> joined_ns_;
-  std::vector<int64_t> free_ns_;
+  std::array<std::vector<int64_t>, 3> steps_ns_;  // by Joins, with nothing taken: sums over ranks
   int64_t error_ns_ = 0;
 };
 
