@@ -22,7 +22,7 @@ struct FleetSpan {
   Moment begin;
   Moment end;
   std::string name;                                      // "rank 1"
-  std::string category;                                  // "own work"
+  std::string category;                                  // "critical path"
   std::vector<std::pair<std::string, int64_t>> numbers;  // arguments: "compute, ns"
 };
 

@@ -124,13 +124,15 @@ class CauseFinder {
     return one.lo_ns > (finding.late ? limit_ns_ : 2 * limit_ns_);
   }
 
-  // And somebody waits for it: it shows in the lead or, where ranks wait for each other several
-  // times in a step and each for the other, in what the steps would be without it.
-  bool IsEvident(const RankFinding& finding, const MeanEstimate& amount,
-                 const MeanEstimate& cost) const {
-    if (!IsCertain(finding, amount)) return false;
+  // Somebody waits for `excess`, of which `amount` is the mean: it shows in the lead or, where
+  // ranks wait for each other several times in a step and each for the other, in what the steps
+  // would be without it.
+  bool IsWaitedFor(const RankFinding& finding, const MeanEstimate& amount,
+                   const std::vector<PartTable>& excess) const {
     if (finding.lead.est_ns * 2 >= amount.est_ns) return true;
-    return replay_.has_value() && IsCertain(finding, cost) && cost.lo_ns * 2 >= amount.est_ns;
+    if (!replay_.has_value()) return false;
+    const MeanEstimate cost = CostOf(finding.index, excess);
+    return IsCertain(finding, cost) && cost.lo_ns * 2 >= amount.est_ns;
   }
 
   // At least half of the other ranks have the same quota, and are throttled, too: who works more
@@ -163,9 +165,9 @@ class CauseFinder {
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = Bootstrap(part_others_[i].Excess(rank), block_);
       std::optional<Cause> cause;
-      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount)) {
+      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount) &&
+          IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
         cause = CauseOf(rank, i, amount);
-        if (!IsEvident(finding, amount, CostOf(rank, ExcessIn(rank, i)))) cause.reset();
       }
       NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
@@ -286,8 +288,7 @@ class CauseFinder {
     for (size_t step = 0; step < longer.size(); ++step) {
       of_it[step][kComputes] = std::max<int64_t>(0, longer[step]);
     }
-    const MeanEstimate cost = CostOf(rank, of_it);
-    if (!IsEvident(*finding, amount, cost)) return nullptr;
+    if (!IsWaitedFor(*finding, amount, of_it)) return nullptr;
     for (size_t step = 0; step < longer.size(); ++step) {
       (*taken)[step][kComputes] += of_it[step][kComputes];
     }
@@ -295,7 +296,7 @@ class CauseFinder {
     cause.part = Part::kCompute;
     cause.amount = amount;
     cause.own_ns = MeanOf(times[rank]);
-    cause.cost = cost;
+    cause.cost = CostOf(rank, of_it);
     return &cause;
   }
 

@@ -147,7 +147,7 @@ Answer Explain(const JobInput& input) {
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);
   answer.path_unknown = PathUnknown(input, judged);
-  answer.path = PathOf(input, judged);
+  if (answer.path_unknown.empty()) answer.path = PathOf(input, judged);
   return answer;
 }
 

@@ -427,7 +427,6 @@ std::string PathUnknown(const JobInput& input, const Judged& judged) {
 
 std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged) {
   if (!judged.collective_job || judged.steps() == 0) return std::nullopt;
-  if (!PathUnknown(input, judged).empty()) return std::nullopt;
   CriticalPath path = Walk(input, judged).Run();
   Summarize(input, judged, &path);
   return path;

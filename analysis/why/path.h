@@ -37,7 +37,7 @@ struct EntryCounts {
 };
 EntryCounts CountEntries(const JobInput& input, const Judged& judged);
 
-// nullopt: there is a reason why not, or no rank waits for another.
+// Of a job of which PathUnknown() has nothing to say. nullopt: no rank waits for another.
 std::optional<CriticalPath> PathOf(const JobInput& input, const Judged& judged);
 
 }  // namespace syncline::analysis::why

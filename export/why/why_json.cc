@@ -164,15 +164,20 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"processor", JsonOf(finding.processor)}};
 }
 
+// `measured`: what was taken away from them is known, too.
+Json PartsJson(const analysis::why::PartTable& parts, bool known, bool measured) {
+  Json json;
+  for (size_t i = 0; i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
+    json[std::string(PartJsonName(part)) + "_ns"] = IfKnown(taken ? measured : known, parts[i]);
+  }
+  return json;
+}
+
 Json JsonOf(const RankSummary& rank) {
   const bool judged = rank.mean_step_ns > 0;  // else no steps were taken apart
   const bool measured = judged && rank.taken_away_known;
-  Json parts;
-  for (size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<Part>(i);
-    const bool known = part == Part::kThrottled || part == Part::kWaitingForCpu ? measured : judged;
-    parts[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known, rank.mean[i]);
-  }
   const bool sampled = rank.sample_gaps.has_value();
   return {{"rank", rank.rank},
           {"node", rank.node},
@@ -180,7 +185,7 @@ Json JsonOf(const RankSummary& rank) {
           {"command", rank.command},
           {"step_ns", IfKnown(judged, rank.mean_step_ns)},
           {"own_work_ns", IfKnown(judged, rank.mean_own_ns)},
-          {"parts", std::move(parts)},
+          {"parts", PartsJson(rank.mean, judged, measured)},
           {"covered_ppm", static_cast<int64_t>(std::floor(rank.covered * 1e6))},
           {"taken_away_known", rank.taken_away_known},
           {"allowed_cpus", IfKnown(rank.allowed_count > 0, rank.allowed_count)},
@@ -192,26 +197,16 @@ Json JsonOf(const RankSummary& rank) {
             {"group_version", IfKnown(rank.taken_away_known, rank.group_version)}}}};
 }
 
-// Of the path's own work; the parts of the others are no part of it.
-Json PartsJson(const analysis::why::PartTable& parts, bool measured) {
-  Json json;
-  for (size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<Part>(i);
-    if (part == Part::kWaitAndTransfer) continue;
-    const bool known = measured || (part != Part::kThrottled && part != Part::kWaitingForCpu);
-    json[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known, parts[i]);
-  }
-  return json;
-}
-
 Json PathJson(const Answer& answer) {
   if (!answer.path.has_value()) return nullptr;
   const CriticalPath& path = *answer.path;
   Json ranks = Json::array();
   for (size_t i = 0; i < path.ranks.size(); ++i) {
+    Json parts = PartsJson(path.parts[i], true, answer.ranks[i].taken_away_known);
+    parts.erase("wait_and_transfer_ns");  // own work has none
     ranks.push_back({{"rank", answer.ranks[i].rank},
                      {"own_work_ns", JsonOf(path.ranks[i])},
-                     {"parts", PartsJson(path.parts[i], answer.ranks[i].taken_away_known)}});
+                     {"parts", std::move(parts)}});
   }
   return {{"step_ns", JsonOf(path.step)},
           {"ranks", std::move(ranks)},
