@@ -100,6 +100,7 @@ EVENTS = {
         ("sequence", "u64"),
         ("bytes", "u64"),
     ],
+    "syncline_torch:root": [*THREAD, ("group", "u32"), ("root", "i32")],
     "syncline_torch:transfer_begin": [
         *THREAD,
         ("d1", "u64"),

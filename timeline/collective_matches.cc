@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kShiftMax = 64;
 // Between the entries of ranks that belong together: a guess.
 constexpr int64_t kGapMaxNs = 100'000'000;
+// Ranks that name different ones.
+constexpr int32_t kNoRoot = -1;
 
 }  // namespace
 
@@ -138,6 +140,13 @@ CollectiveMatcher::Exits CollectiveMatcher::ExchangedExits(const Numbered& ranks
   return exits;
 }
 
+std::optional<int32_t> CollectiveMatcher::RootOf(const Process& process, const Launch& launch) {
+  if (!launch.root.has_value() || launch.root->group != process.groups[*launch.group].facts.name) {
+    return std::nullopt;
+  }
+  return launch.root->rank;
+}
+
 void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collectives* result) {
   std::sort(ranks.begin(), ranks.end(),
             [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
@@ -161,6 +170,9 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
       collective.name = launch->name;
       if (launch->bytes.has_value()) collective.bytes = launch->bytes;
       collective.may_be_empty |= launch->may_be_empty;
+      if (const std::optional<int32_t> root = RootOf(*rank->process, *launch); root.has_value()) {
+        collective.root = collective.root.value_or(*root) == *root ? *root : kNoRoot;
+      }
       CollectiveMember member;
       member.node = rank->process->node;
       member.rank = rank->rank;
@@ -176,6 +188,7 @@ void CollectiveMatcher::Join(std::vector<Rank> ranks, uint32_t group, Collective
     }
   }
   for (auto& [number, collective] : by_number) {
+    if (collective.root == kNoRoot) collective.root.reset();
     result->collectives.push_back(std::move(collective));
   }
 }

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kThreadsApartMax = 64;
 // No group gets there; more is damage.
 constexpr uint64_t kNumberMax = uint64_t{1} << 62;
+constexpr std::string_view kBroadcast = "broadcast";
 
 }  // namespace
 
@@ -114,6 +115,16 @@ void CollectiveMatcher::OnCall(uint32_t process, uint32_t thread, std::string_vi
   at.launches.push_back(std::move(launch));
 }
 
+void CollectiveMatcher::OnRoot(uint32_t process, uint32_t thread, std::string_view group,
+                               int32_t root) {
+  std::map<uint32_t, Root>& roots = processes_[process].roots;
+  if (root < 0) {
+    roots.erase(thread);
+  } else {
+    roots[thread] = {std::string(group), root};
+  }
+}
+
 void CollectiveMatcher::OnTransfer(uint32_t process, std::string_view group) {
   Process& at = processes_[process];
   GroupOf(&at, group)->transfers.push_back(at.launches.size());
@@ -127,19 +138,14 @@ void CollectiveMatcher::OnLaunch(uint32_t process, uint32_t thread, std::string_
                                  const Place& place) {
   Process& at = processes_[process];
   const auto called = at.called.find(thread);
-  if (called != at.called.end()) {
-    Launch& launch = at.launches[called->second];
-    launch.name = name;
-    launch.entered = place;
-    launch.launched = true;
-    at.called.erase(called);
-    return;
-  }
-  Launch launch;
+  const bool is_called = called != at.called.end();
+  Launch& launch = is_called ? at.launches[called->second] : at.launches.emplace_back();
+  if (is_called) at.called.erase(called);
   launch.name = name;
   launch.entered = place;
   launch.launched = true;
-  at.launches.push_back(std::move(launch));
+  const auto root = at.roots.find(thread);
+  if (name == kBroadcast && root != at.roots.end()) launch.root = root->second;
 }
 
 void CollectiveMatcher::OnWorkBegin(uint32_t process, uint32_t thread, std::string_view name) {

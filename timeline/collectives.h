@@ -7,6 +7,7 @@
 //   call        the program calls a collective of a group, whose number it knows
 //   launch      PyTorch launches a collective (a `c10d::` task). Behind a call: that one. Without
 //               one PyTorch calls itself (DistributedDataParallel), and says not for which group
+//   root        what a thread broadcasts in a group until it says otherwise comes from this rank
 //   work        a backend's thread works at it, from begin to end (a `gloo:` task)
 //
 // Numbers. Between two announcements of all groups the launches without a call belong to the group
@@ -78,6 +79,7 @@ struct Collective {
   std::string name;     // "allreduce"
   std::optional<uint64_t> bytes;
   bool may_be_empty = false;              // the program called it without a size that is known
+  std::optional<int32_t> root;            // whose it is that a broadcast sends; rank in the group
   std::vector<CollectiveMember> members;  // by rank
 };
 
@@ -113,6 +115,7 @@ class CollectiveMatcher {
   void OnGroup(uint32_t process, uint32_t thread, GroupState state);
   void OnCall(uint32_t process, uint32_t thread, std::string_view group, std::string_view name,
               uint64_t sequence, uint64_t bytes, const Place& place);
+  void OnRoot(uint32_t process, uint32_t thread, std::string_view group, int32_t root);
   void OnTransfer(uint32_t process, std::string_view group);
   // The thread's operators begin or end to be recorded: what was called before has no launch.
   void OnOperators(uint32_t process, uint32_t thread);
@@ -126,12 +129,17 @@ class CollectiveMatcher {
   Collectives Match();
 
  private:
+  struct Root {
+    std::string group;
+    int32_t rank = 0;
+  };
   struct Launch {
     std::string name;
     Place entered;
     std::optional<Place> left;
     std::optional<uint64_t> bytes;
     bool may_be_empty = false;
+    std::optional<Root> root;     // of a broadcast
     std::optional<size_t> group;  // index into Process::groups
     std::optional<uint64_t> sequence;
     bool launched = false;  // a call without a launch has no work either: nothing observes it
@@ -169,6 +177,7 @@ class CollectiveMatcher {
     std::vector<Launch> launches;
     std::vector<Work> works;             // in the order of their begins
     std::map<uint32_t, size_t> called;   // by thread: the launch that its call announced
+    std::map<uint32_t, Root> roots;      // by thread
     std::map<uint32_t, size_t> working;  // by thread: its work that has not ended
     TimelineTime until{kUnknownLo};      // recorded so long
   };
@@ -226,6 +235,7 @@ class CollectiveMatcher {
   using Numbered = std::vector<std::pair<const Rank*, int64_t>>;
   using Exits = std::map<const Launch*, Place>;
   static Exits ExchangedExits(const Numbered& ranks);
+  static std::optional<int32_t> RootOf(const Process& process, const Launch& launch);
   static void Join(std::vector<Rank> ranks, uint32_t group, Collectives* result);
 
   std::vector<Process> processes_;

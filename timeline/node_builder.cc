@@ -190,6 +190,7 @@ void NodeBuilder::Handle(const NodeEvent& event) {
     case EventKind::kTorchOperators:
     case EventKind::kTorchGroup:
     case EventKind::kTorchCollective:
+    case EventKind::kTorchRoot:
     case EventKind::kTorchTransferBegin:
     case EventKind::kTorchTransferEnd:
       torch_.On(event);

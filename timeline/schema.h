@@ -79,6 +79,7 @@ enum class Field : uint8_t {
   kRank,
   kSize,
   kSequence,
+  kRoot,
   kPeer,
   kTag,
   kLaunch,

@@ -22,8 +22,8 @@ const Kinds kTogether[] = {
      EventKind::kMetadataName},
     {EventKind::kConnection, EventKind::kConnectionState, EventKind::kSend, EventKind::kReceive,
      EventKind::kSendUnplaced, EventKind::kReceiveUnplaced, EventKind::kDoubt},
-    {EventKind::kTorchGroup, EventKind::kTorchCollective, EventKind::kTorchTransferBegin,
-     EventKind::kTorchTransferEnd},
+    {EventKind::kTorchGroup, EventKind::kTorchCollective, EventKind::kTorchRoot,
+     EventKind::kTorchTransferBegin, EventKind::kTorchTransferEnd},
     {EventKind::kDeviceLaunch, EventKind::kDeviceWork, EventKind::kDeviceTracing,
      EventKind::kDeviceLost},
 };

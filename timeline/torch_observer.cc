@@ -41,6 +41,10 @@ void TorchObserver::On(const NodeEvent& event) {
     case EventKind::kTorchGroup:
       OnGroup(group, event);
       break;
+    case EventKind::kTorchRoot:
+      parts_.collectives->OnRoot(NumberOf(event.process), event.thread, group,
+                                 static_cast<int32_t>(fields.U64(Field::kRoot)));
+      break;
     case EventKind::kTorchTransferBegin:
       OnTransferBegin(group, event);
       break;

@@ -56,6 +56,7 @@ enum class EventKind : uint8_t {
   kTorchOperators,
   kTorchGroup,
   kTorchCollective,
+  kTorchRoot,
   kTorchTransferBegin,
   kTorchTransferEnd,
   // What devices do (syncline_device)
@@ -147,6 +148,7 @@ inline constexpr EventRow kEvents[] = {
      EventKind::kTorchGroup},
     {"syncline_torch", "collective", "thread, group, name u32, sequence, bytes u64",
      EventKind::kTorchCollective},
+    {"syncline_torch", "root", "thread, group u32, root i32", EventKind::kTorchRoot},
     {"syncline_torch", "transfer_begin",
      "thread u32, d1 u64, group, name u32, peer, tag i32, bytes u64",
      EventKind::kTorchTransferBegin},

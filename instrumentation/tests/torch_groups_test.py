@@ -45,6 +45,43 @@ class ProcessGroups(TorchProgram):
         self.assertEqual({names[e.fields["name"]] for e in calls}, {"all_to_all_single"})
         self.assertEqual({e.fields["bytes"] for e in calls}, {16})
 
+    def test_a_broadcast_says_whose_it_is(self):
+        process = self.start(
+            """
+            import torch.distributed as dist
+            dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+            model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+            model = torch.nn.parallel.DistributedDataParallel(model)
+            group = dist.distributed_c10d._get_default_group()
+            while not ended.is_set():
+                step()
+                model(torch.ones(2, 4))
+                dist.broadcast(torch.ones(4), 0)
+                group.broadcast(torch.ones(4), 0).wait()
+                try:
+                    dist._broadcast_coalesced(
+                        process_group=group, tensors=[torch.ones(4)], buffer_size=100, src=0)
+                    dist._broadcast_coalesced()
+                except TypeError:
+                    pass
+            """
+        )
+        events = self.record()
+        self.end(process)
+        names = {e.id: e.text for e in events if e.name == "syncline:name"}
+        said = None
+        kinds = {True: 0, False: 0}
+        for event in events:
+            if event.name == "syncline_torch:root":
+                said = event.fields["root"]
+                self.assertEqual(names[event.fields["group"]], "0")
+            elif event.name == "syncline_itt:task_begin":
+                if names[event.fields["name"]] == "c10d::broadcast_":
+                    kinds[said == 0] += 1
+        # The buffers' two, and two of the program's; but not where names give the group.
+        self.assertGreater(kinds[False], 2)
+        self.assertLess(abs(kinds[True] - 4 * kinds[False]), 8)
+
 
 if __name__ == "__main__":
     torch_program.main()

@@ -52,6 +52,14 @@ SYNCLINE_EXPORT void syncline_torch_collective(const char* group, const char* na
   SynclineLeave(thread, cost, tracer->collective(thread->key, group_id, name_id, sequence, bytes));
 }
 
+SYNCLINE_EXPORT void syncline_torch_root(const char* group, int32_t root) {
+  uint64_t cost;
+  struct syncline_thread* thread = Enter(&cost);
+  if (!thread) return;
+  const uint32_t group_id = SynclineName(thread, group);
+  SynclineLeave(thread, cost, tracer->root(thread->key, group_id, root));
+}
+
 SYNCLINE_EXPORT uint64_t syncline_torch_transfer_begin(const char* group, const char* name,
                                                        int32_t peer, int32_t tag, uint64_t bytes) {
   static uint64_t last_id;

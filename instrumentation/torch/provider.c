@@ -19,6 +19,7 @@ static int Collective(uint32_t thread, uint32_t group, uint32_t name, uint64_t s
                       uint64_t bytes) {
   EMIT(collective, thread, group, name, sequence, bytes);
 }
+static int Root(uint32_t thread, uint32_t group, int32_t root) { EMIT(root, thread, group, root); }
 static int TransferBegin(uint32_t thread, const struct syncline_torch_transfer* t) {
   EMIT(transfer_begin, thread, t);
 }
@@ -30,6 +31,7 @@ __attribute__((visibility("default"))) const struct syncline_torch_emit syncline
     .operators = Operators,
     .group = Group,
     .collective = Collective,
+    .root = Root,
     .transfer_begin = TransferBegin,
     .transfer_end = TransferEnd,
 };

@@ -39,6 +39,7 @@ struct syncline_torch_emit {
   int (*group)(uint32_t thread, const struct syncline_torch_group* group);
   int (*collective)(uint32_t thread, uint32_t group, uint32_t name, uint64_t sequence,
                     uint64_t bytes);
+  int (*root)(uint32_t thread, uint32_t group, int32_t root);
   int (*transfer_begin)(uint32_t thread, const struct syncline_torch_transfer* transfer);
   int (*transfer_end)(uint32_t thread, uint64_t id, int32_t peer);
 };

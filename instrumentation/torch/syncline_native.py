@@ -26,6 +26,7 @@ def load(directory):
         ("operators", None, [ctypes.c_int]),
         ("group", None, [text, text, text, i32, u32, u64]),
         ("collective", None, [text, text, u64, u64]),
+        ("root", None, [text, i32]),
         ("transfer_begin", u64, [text, text, i32, i32, u64]),
         ("transfer_end", None, [u64, i32]),
         ("spent", None, [u64]),

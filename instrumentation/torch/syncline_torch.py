@@ -8,7 +8,8 @@ bytecodes:
     threads inherit it), in other threads at their next optimizer step or communication;
   - process groups are announced with their ranks and sequence numbers, again twice a second;
   - collectives and transfers that the program asks for are announced with what PyTorch's observer
-    does not tell: group, number, peer, tag, bytes;
+    does not tell: group, number, peer, tag, bytes; of broadcasts also the root, and of those of
+    DistributedDataParallel's buffers;
   - Python's garbage collections become tasks, and so does it that PyTorch has initialised an
     accelerator in this process.
 Recording or not, it says where Python's threads stand when the agent asks (syncline_stacks.py).
@@ -66,6 +67,11 @@ def bytes_of(tensors):
     if isinstance(tensors, (list, tuple)):
         return sum(bytes_of(tensor) for tensor in tensors)
     return tensors.numel() * tensors.element_size()
+
+
+def root_of(arguments):
+    """Of ProcessGroup.broadcast: its options say it, or a number does."""
+    return getattr(arguments[2], "rootRank", arguments[2])
 
 
 def may_be_walked(module, name):
@@ -312,6 +318,10 @@ class Hook:
             self.patches.put(distributed.ProcessGroup, name, self._make_collective(name))
         for name in TRANSFERS:
             self.patches.put(distributed.ProcessGroup, name, self._make_transfer(name))
+        # How DistributedDataParallel broadcasts its buffers.
+        package = sys.modules["torch.distributed"]
+        coalesced = self._make_rooted(lambda arguments: arguments[3])
+        self.patches.put(package, "_broadcast_coalesced", coalesced)
         self.patches.put(distributed.Work, "wait", self._make_wait)
         self.distributed = distributed  # last: what a signal's handler interrupts is done again
 
@@ -322,6 +332,9 @@ class Hook:
         encoded = name.strip("_").encode()
 
         def make(original):
+            if name == "broadcast":
+                original = self._make_rooted(root_of)(original)
+
             def collective(group, *arguments, **named):
                 if self.native.gate():
                     begin = monotonic_ns()
@@ -339,6 +352,35 @@ class Hook:
         size = self._try(bytes_of, arguments[0]) or 0 if has_size else 0
         number = group._get_sequence_number_for_group()
         self.native.collective(self._name(group), name, number, size)
+
+    def _make_rooted(self, find_root):
+        """Of what broadcasts in the group that is its first argument."""
+
+        def make(original):
+            def broadcast(*arguments, **named):
+                begin = monotonic_ns()
+                group = self._try(self._tell_root, find_root, arguments)
+                if not group:
+                    return original(*arguments, **named)
+                spent = monotonic_ns() - begin
+                try:
+                    return original(*arguments, **named)
+                finally:
+                    begin = monotonic_ns()
+                    self._try(self.native.root, group, -1)
+                    self.native.spent(spent + monotonic_ns() - begin)
+
+            return broadcast
+
+        return make
+
+    def _tell_root(self, find_root, arguments):
+        """The group's name, if somebody hears it."""
+        if not self.native.gate():
+            return None
+        name = self._name(arguments[0])
+        self.native.root(name, find_root(arguments))
+        return name
 
     def _make_transfer(self, name):
         encoded = name.encode()

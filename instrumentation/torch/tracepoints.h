@@ -46,6 +46,13 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, collective,
         lttng_ust_field_integer(uint64_t, sequence, sequence_arg)
         lttng_ust_field_integer(uint64_t, bytes, bytes_arg)))
 
+LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, root,
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, group_arg, int32_t, root_arg),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint32_t, thread, thread_arg)
+        lttng_ust_field_integer(uint32_t, group, group_arg)
+        lttng_ust_field_integer(int32_t, root, root_arg)))
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, transfer_begin,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, const struct syncline_torch_transfer*, t),
     LTTNG_UST_TP_FIELDS(

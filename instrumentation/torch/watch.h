@@ -64,6 +64,8 @@ void syncline_torch_group(const char* group, const char* description, const char
                           int32_t rank, uint32_t size, uint64_t sequence);
 void syncline_torch_collective(const char* group, const char* name, uint64_t sequence,
                                uint64_t bytes);
+/* Of what this thread broadcasts in the group from now on, until it says -1. */
+void syncline_torch_root(const char* group, int32_t root);
 /* The transfer's id; 0: not recorded. */
 uint64_t syncline_torch_transfer_begin(const char* group, const char* name, int32_t peer,
                                        int32_t tag, uint64_t bytes);
