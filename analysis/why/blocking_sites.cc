@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
 
 constexpr int64_t kReleaseNs = 300'000;      // from a collective's leave to the driver's next task
+constexpr int64_t kTogetherNs = 300'000;     // between entries that one call makes
 constexpr int64_t kLateLeaveNs = 5'000'000;  // a scheduler's slice: Gloo's thread is told late
 constexpr int64_t kShareMinPerMille = 5;     // of all time
 constexpr int64_t kTightPercent = 30;
@@ -74,20 +74,30 @@ namespace {
 // Which collective a silence waited for: whose leave lies nearest to its end, before it or, as far
 // as it may have been told late, behind it.
 void SetAwaited(const RankSilences& rank, const Silence& silence, Wait* wait) {
-  int64_t nearest_ns = INT64_MAX;
-  int64_t second_ns = INT64_MAX;
-  for (const uint32_t index : silence.pending) {
+  const auto distance = [&](uint32_t index) {
     const int64_t after_ns = *rank.collectives[index].left_ns - silence.end_ns;
-    if (after_ns > kLateLeaveNs) continue;
-    const int64_t distance_ns = std::abs(after_ns);
-    if (distance_ns < nearest_ns) {
-      second_ns = std::exchange(nearest_ns, distance_ns);
-      wait->awaited = index;
-    } else {
-      second_ns = std::min(second_ns, distance_ns);
-    }
+    return after_ns > kLateLeaveNs ? INT64_MAX : std::abs(after_ns);
+  };
+  int64_t nearest_ns = INT64_MAX;
+  for (const uint32_t index : silence.pending) {
+    if (distance(index) >= nearest_ns) continue;
+    nearest_ns = distance(index);
+    wait->awaited = index;
   }
-  wait->ambiguous = second_ns != INT64_MAX && second_ns - nearest_ns < kReleaseNs;
+  // Of two that one call entered, like DistributedDataParallel's of its buffers, it is the same
+  // which.
+  const CollectiveEntry& awaited = rank.collectives[wait->awaited];
+  const auto is_another = [&](uint32_t index) {
+    const CollectiveEntry& entry = rank.collectives[index];
+    return entry.group != awaited.group || entry.name != awaited.name ||
+           std::abs(entry.entered_ns - awaited.entered_ns) >= kTogetherNs;
+  };
+  wait->ambiguous =
+      nearest_ns != INT64_MAX &&
+      std::any_of(silence.pending.begin(), silence.pending.end(), [&](uint32_t index) {
+        return index != wait->awaited && is_another(index) && distance(index) != INT64_MAX &&
+               distance(index) - nearest_ns < kReleaseNs;
+      });
 }
 
 }  // namespace

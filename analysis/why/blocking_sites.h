@@ -31,7 +31,7 @@ int64_t PendingNs(const RankSilences& rank, const std::set<Site>& sites);
 struct Wait {
   OwnInterval interval;
   uint32_t awaited = 0;    // index into the rank's collectives: whose leave lies nearest to the end
-  bool ambiguous = false;  // another one left as near
+  bool ambiguous = false;  // another one, which was entered at another place, left as near
 };
 
 // The waits of one rank: at blocking sites, from when the collective waited for was entered to the

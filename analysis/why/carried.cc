@@ -2,6 +2,9 @@
 #include "analysis/why/carried.h"
 
 #include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
 
 namespace syncline::analysis::why {
 
@@ -56,19 +59,58 @@ bool ArePlaced(const JobInput& input) {
          });
 }
 
-Meetings MeetingsOf(const JobInput& input) {
-  Meetings meetings;
+Circles::Circles(const JobInput& input) {
+  using Meeting = std::pair<const Arrival*, std::vector<Member>>;
+  std::map<std::pair<uint32_t, uint64_t>, Meeting> meetings;
   for (const Arrival& arrival : input.arrivals) {
-    if (arrival.everybody_waits) meetings[{arrival.group, arrival.number}] = {};
+    if (arrival.everybody_waits || arrival.root.has_value()) {
+      meetings[{arrival.group, arrival.number}].first = &arrival;
+    }
   }
   for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
     const std::vector<CollectiveEntry>& entries = input.ranks[rank].collectives;
+    of_.emplace_back(entries.size(), kNone);
     for (uint32_t i = 0; i < entries.size(); ++i) {
       const auto found = meetings.find({entries[i].group, entries[i].number});
-      if (found != meetings.end()) found->second.push_back({rank, i});
+      if (found != meetings.end()) found->second.second.push_back({rank, i});
     }
   }
-  return meetings;
+  for (const auto& [key, meeting] : meetings) {
+    const auto& [arrival, members] = meeting;
+    if (arrival->everybody_waits) {
+      Add({members, members});
+      continue;
+    }
+    const auto root = std::find_if(members.begin(), members.end(), [&](const Member& member) {
+      return member.rank == *arrival->root;
+    });
+    if (root != members.end()) AddTree(members, static_cast<size_t>(root - members.begin()));
+  }
+}
+
+void Circles::Add(Circle circle) {
+  for (const Member& one : circle.waiting) {
+    of_[one.rank][one.entry] = static_cast<uint32_t>(all_.size());
+  }
+  all_.push_back(std::move(circle));
+}
+
+// Places are counted from the root: i has from i without its highest bit what it sends to i with a
+// higher one.
+void Circles::AddTree(const std::vector<Member>& members, size_t root) {
+  const auto at = [&](size_t place) { return members[(place + root) % members.size()]; };
+  for (size_t place = 0; place < members.size(); ++place) {
+    Circle circle{{at(place)}, {at(place)}};
+    for (size_t from = place; from > 0;) {
+      from -= std::bit_floor(from);
+      circle.awaited.push_back(at(from));
+    }
+    for (size_t bit = place == 0 ? 1 : std::bit_floor(place) * 2; place + bit < members.size();
+         bit *= 2) {
+      circle.awaited.push_back(at(place + bit));
+    }
+    Add(std::move(circle));
+  }
 }
 
 }  // namespace syncline::analysis::why

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -50,10 +49,32 @@ struct Member {
   uint32_t entry = 0;
 };
 
-// By group and number, the members of collectives in which everybody waits for everybody and of
-// which all entries were recorded.
-using Meetings = std::map<std::pair<uint32_t, uint64_t>, std::vector<Member>>;
-Meetings MeetingsOf(const JobInput& input);
+// Who waits for whom in a collective: `waiting` until all of `awaited` have begun it.
+struct Circle {
+  std::vector<Member> awaited;
+  std::vector<Member> waiting;  // some of them
+};
+
+// Of the collectives of which all entries were recorded and it is known who waits for whom. Where
+// everybody waits for everybody all are one circle. In a broadcast of Gloo's a rank waits for those
+// on its way from the root, down a binomial tree, and, as Gloo sends nothing to whoever does not
+// take it yet, for those that it sends to: there each rank waits in a circle of its own.
+class Circles {
+ public:
+  explicit Circles(const JobInput& input);
+
+  static constexpr uint32_t kNone = 0xffffffff;
+  // Index into all().
+  uint32_t Of(const Member& waiting) const { return of_[waiting.rank][waiting.entry]; }
+  const std::vector<Circle>& all() const { return all_; }
+
+ private:
+  void Add(Circle circle);
+  void AddTree(const std::vector<Member>& members, size_t root);
+
+  std::vector<Circle> all_;
+  std::vector<std::vector<uint32_t>> of_;  // by rank, beside its collectives
+};
 
 }  // namespace syncline::analysis::why
 

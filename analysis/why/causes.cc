@@ -333,7 +333,8 @@ class CauseFinder {
   OrderCounts OrderOf(size_t rank) const {
     std::map<std::pair<uint32_t, uint64_t>, const Arrival*> arrivals;
     for (const Arrival& arrival : input_.arrivals) {
-      if (arrival.everybody_waits) arrivals[{arrival.group, arrival.number}] = &arrival;
+      if (arrival.everybody_waits || arrival.root == arrival.last)
+        arrivals[{arrival.group, arrival.number}] = &arrival;
     }
     OrderCounts counts;
     for (const auto& of_step : judged_.collectives) {

@@ -76,7 +76,10 @@ struct RankInput {
 struct Arrival {
   uint32_t group = 0;
   uint64_t number = 0;
-  bool everybody_waits = true;      // false: a broadcast, a reduction to one rank
+  bool everybody_waits = true;  // false: a broadcast, a reduction to one rank
+  // Of a broadcast of Gloo's whose ranks are in the order of their ranks in the group: whose it is
+  // that it sends; index into JobInput::ranks. nullopt: not known.
+  std::optional<size_t> root;
   size_t last = 0;                  // index into JobInput::ranks
   int64_t spread_ns = 0;            // from the first entry to the last one, estimated
   Level level = Level::kUndecided;  // of `last` having entered after all the others

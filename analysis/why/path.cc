@@ -20,7 +20,7 @@ struct Place {
 class Walk {
  public:
   Walk(const JobInput& input, const Judged& judged)
-      : input_(input), judged_(judged), meetings_(MeetingsOf(input)) {
+      : input_(input), judged_(judged), circles_(input) {
     for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
       clocks_.emplace_back(input.ranks[rank]);
       carried_.push_back(CarriedOf(input.ranks[rank], judged.names));
@@ -92,15 +92,15 @@ class Walk {
     }
   }
 
-  // Who began the collective last. nullopt: nobody knows, or not everybody waits for that rank.
-  std::optional<Last> LastOf(const CollectiveEntry& of) const {
-    const auto members = meetings_.find({of.group, of.number});
-    if (members == meetings_.end()) return std::nullopt;
+  // Of those whom the rank waits for in the collective, who began it last; nullopt: nobody knows.
+  std::optional<Last> LastOf(const Member& waiting) const {
+    const uint32_t circle = circles_.Of(waiting);
+    if (circle == Circles::kNone) return std::nullopt;
     std::optional<Last> last;
     bool recorded = true;
     int64_t last_ns = 0;
     int64_t second_ns = INT64_MIN;
-    for (const auto& [rank, entry] : members->second) {
+    for (const auto& [rank, entry] : circles_.all()[circle].awaited) {
       const Place begun{rank, carried_[rank][entry].begun_ns};
       recorded = recorded && carried_[rank][entry].recorded;
       const int64_t at_ns = TimelineNs(begun);
@@ -140,7 +140,7 @@ class Walk {
   Place Through(uint32_t awaited, Place released) {
     for (;;) {
       const CollectiveEntry& entry = input_.ranks[released.rank].collectives[awaited];
-      const std::optional<Last> last = LastOf(entry);
+      const std::optional<Last> last = LastOf({released.rank, awaited});
       const Origin origin = last.has_value() ? OriginOf(*last) : Origin{};
       // Whoever contradicts that time goes on is not followed.
       if (!last.has_value() || TimelineNs(origin.at) >= TimelineNs(released)) {
@@ -188,7 +188,7 @@ class Walk {
   const Judged& judged_;
   std::vector<RankClock> clocks_;
   std::vector<std::vector<Carried>> carried_;  // by rank, beside its collectives
-  const Meetings meetings_;
+  const Circles circles_;
   CriticalPath path_;
 };
 
@@ -375,21 +375,23 @@ bool Receives(const Judged& judged) {
 EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
   std::set<std::pair<uint32_t, uint64_t>> known;
   for (const Arrival& arrival : input.arrivals) known.emplace(arrival.group, arrival.number);
-  const Meetings meetings = MeetingsOf(input);
+  const Circles circles(input);
   EntryCounts counts;
-  for (const JudgedRank& rank : judged.ranks) {
+  for (size_t place = 0; place < judged.ranks.size(); ++place) {
+    const JudgedRank& rank = judged.ranks[place];
     auto step = rank.steps.begin();
-    for (const CollectiveEntry& entry : rank.input->collectives) {
+    for (uint32_t i = 0; i < rank.input->collectives.size(); ++i) {
+      const CollectiveEntry& entry = rank.input->collectives[i];
       while (step != rank.steps.end() && step->end_ns <= entry.entered_ns) ++step;
       if (step == rank.steps.end()) break;
       if (entry.entered_ns < step->begin_ns) continue;
       ++counts.all;
-      const auto meeting = meetings.find({entry.group, entry.number});
+      const uint32_t circle = circles.Of({place, i});
       if (!entry.left_ns.has_value() || !known.contains({entry.group, entry.number})) {
         ++counts.unknown;
-      } else if (meeting == meetings.end()) {
+      } else if (circle == Circles::kNone) {
         ++counts.rooted;
-      } else if (meeting->second.size() < judged.ranks.size()) {
+      } else if (circles.all()[circle].awaited.size() < judged.ranks.size()) {
         ++counts.partial;
       }
     }

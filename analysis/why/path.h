@@ -32,8 +32,8 @@ bool AreAmbiguous(const Judged& judged);
 struct EntryCounts {
   size_t all = 0;
   size_t unknown = 0;  // its end was not recorded, or not the entry of each of its ranks
-  size_t rooted = 0;   // not everybody waits for everybody
-  size_t partial = 0;  // of some ranks of the job only
+  size_t rooted = 0;   // it is not known who waits for whom
+  size_t partial = 0;  // the rank waits there for some ranks of the job only
 };
 EntryCounts CountEntries(const JobInput& input, const Judged& judged);
 

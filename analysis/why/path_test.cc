@@ -9,20 +9,17 @@
 #include <random>
 
 #include "analysis/why/explain.h"
-#include "analysis/why/replay.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/stretches.h"
 #include "analysis/why/testing/fake_job.h"
+#include "analysis/why/testing/hand_job.h"
 
 namespace syncline::analysis::why {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kUs = 1'000;
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kTransferNs = 2 * kMs + 40 * kUs;  // of FakeJob: from the last entry on
-constexpr size_t kSteps = 80;
 
 CriticalPath PathOf(const JobInput& input) {
   const Answer answer = Explain(input);
@@ -121,7 +118,7 @@ TEST(Path, OfOneRankThereIsNone) {
   EXPECT_EQ(answer.path_unknown, "");
 }
 
-// Of a broadcast it is not known who had what the rank waited for.
+// Of a broadcast whose root is not known it is not known whom the rank waited for.
 TEST(Path, DoesNotFollowACollectiveInWhichNotEverybodyWaits) {
   FakeJobOptions options;
   options.trouble[1].input_ns = 10 * kMs;
@@ -132,6 +129,24 @@ TEST(Path, DoesNotFollowACollectiveInWhichNotEverybodyWaits) {
   EXPECT_EQ(path.crossings, 0);
   EXPECT_EQ(path.not_followed_ns, path.collectives.est_ns);
   EXPECT_GT(path.not_followed_ns, kTransferNs);
+}
+
+TEST(Path, GoesOnThroughABroadcastWhoseRootIsKnown) {
+  FakeJobOptions options;
+  options.trouble[1].input_ns = 10 * kMs;
+  FakeJob job(options);
+  const Answer all_wait = Explain(job.input());
+  for (Arrival& arrival : job.input().arrivals) {
+    arrival.everybody_waits = false;
+    arrival.root = 0;
+  }
+  const Answer answer = Explain(job.input());
+  ExpectWhole(job.input(), *answer.path);
+  EXPECT_EQ(answer.path->not_followed_ns, 0);
+  EXPECT_EQ(answer.path->crossings, all_wait.path->crossings);
+  EXPECT_EQ(answer.path->uneven->est_ns, all_wait.path->uneven->est_ns);
+  EXPECT_EQ(answer.replay_error_ns, all_wait.replay_error_ns);
+  EXPECT_EQ(answer.findings[0].cost_all.est_ns, all_wait.findings[0].cost_all.est_ns);
 }
 
 // However wrong what was recorded is, it comes to an end, and adds up.
@@ -155,78 +170,6 @@ TEST(Path, EndsWhateverWasRecorded) {
     if (!answer.path.has_value()) continue;
     for (const PathPiece& piece : answer.path->pieces) ASSERT_GT(piece.length_ns, 0);
   }
-}
-
-// A job written down task by task: what a rank does in a step, again and again. Times in ms.
-class HandJob {
- public:
-  HandJob() {
-    input_.names = {"",
-                    "aten::conv2d",
-                    "c10d::allreduce_",
-                    "Optimizer.step#SGD.step",
-                    "PyTorch",
-                    "gloo:all_reduce",
-                    "allreduce",
-                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"};
-    for (int32_t rank = 0; rank < 2; ++rank) {
-      RankInput& of_rank = input_.ranks.emplace_back();
-      of_rank.rank = rank;
-      of_rank.node = "node";
-      of_rank.threads = {{1, {}}, {2, {}}};
-    }
-    input_.clock_bound_ns = 0;
-  }
-
-  void Compute(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 1, begin, end); }
-  void Load(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 7, begin, end); }
-  void StepOptimizer(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 3, begin, end); }
-  // Launched on the driver at `at`, carried out by a thread of Gloo's.
-  void Collective(size_t rank, uint64_t number, int64_t at, int64_t begin, int64_t end) {
-    Add(rank, 0, 2, at, at);
-    input_.ranks[rank].threads[0].spans.back().end_ns += 10 * kUs;
-    Add(rank, 1, 5, begin, end);
-    const auto ns = [&](int64_t ms) { return base_ns_ + ms * kMs; };
-    input_.ranks[rank].collectives.push_back({0, number, 6, ns(at), ns(end), ns(at)});
-    if (rank > 0) input_.arrivals.push_back({0, number, true, 0, 0, Level::kProven});
-  }
-  void NextStep(int64_t ms) { base_ns_ += ms * kMs; }
-  JobInput& Done() {
-    for (RankInput& rank : input_.ranks) rank.window = {0, base_ns_};
-    return input_;
-  }
-
- private:
-  void Add(size_t rank, size_t thread, NameId name, int64_t begin, int64_t end) {
-    TaskSpan span;
-    span.begin_ns = base_ns_ + begin * kMs;
-    span.end_ns = base_ns_ + end * kMs;
-    span.name = name;
-    span.category = 4;
-    input_.ranks[rank].threads[thread].spans.push_back(span);
-  }
-
-  JobInput input_;
-  int64_t base_ns_ = 0;
-};
-
-// Rank 0 has more work before the first collective, rank 1 as much more before the second: nobody
-// has more work than the other, and each waits for the other once.
-JobInput InTurn() {
-  HandJob job;
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    job.Compute(0, 0, 30);
-    job.Compute(1, 0, 10);
-    job.Collective(0, 2 * step, 30, 30, 34);
-    job.Collective(1, 2 * step, 10, 10, 34);
-    job.Compute(0, 34, 44);
-    job.Compute(1, 34, 64);
-    job.Collective(0, 2 * step + 1, 44, 44, 68);
-    job.Collective(1, 2 * step + 1, 64, 64, 68);
-    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 68, 70);
-    job.NextStep(70);
-  }
-  return job.Done();
 }
 
 TEST(Path, FindsThatRanksWaitForEachOtherInTurn) {
@@ -318,103 +261,6 @@ TEST(Path, IsNotKnownWhereRanksReceiveFromSingleOnes) {
   EXPECT_FALSE(answer.replay_error_ns.has_value());
 }
 
-// What is taken from where nobody waits for it saves nothing; what ranks wait for in turn, all.
-TEST(Replay, OfRanksThatWaitForEachOtherInTurn) {
-  JobInput input = InTurn();
-  const Judged judged = Judge(input, {.stretches = true});
-  const std::optional<Replay> replay = Replay::Of(input, judged);
-  ASSERT_TRUE(replay.has_value());
-  EXPECT_NEAR(replay->error_ns(), 0, kUs);
-  const auto saved_by = [&](size_t rank, int64_t ms) {
-    std::vector<PartTable> less(judged.steps(), PartTable{});
-    for (PartTable& step : less) step[static_cast<size_t>(Part::kCompute)] = ms * kMs;
-    return MeanOf(replay->SavedBy({rank, less}).likely);
-  };
-  EXPECT_EQ(saved_by(0, 0), 0);
-  // Of the 40 ms that rank 0 computes, in equal parts: of its first 30 three quarters are taken,
-  // and down to 10 they were waited for; of its last 10 nobody waits for any.
-  EXPECT_NEAR(saved_by(0, 20), 15 * kMs, kMs / 10);
-  EXPECT_NEAR(saved_by(0, 40), 20 * kMs, kMs / 10);
-  EXPECT_NEAR(saved_by(1, 20), 15 * kMs, kMs / 10);
-}
-
-TEST(Replay, IsNotMadeWithoutClocks) {
-  FakeJob job({});
-  EXPECT_TRUE(Replay::Of(job.input(), Judge(job.input(), {.stretches = true})).has_value());
-  for (CollectiveEntry& entry : job.input().ranks[1].collectives) entry.timeline_ns.reset();
-  EXPECT_FALSE(Replay::Of(job.input(), Judge(job.input(), {.stretches = true})).has_value());
-}
-
-// A loader that is slow in front of the first collective, on a rank that has less to do before the
-// second one: no later than the other in all, and all wait for it.
-TEST(Replay, NamesACauseThatAllWaitForThoughTheRankIsNoLater) {
-  HandJob job;
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    job.Load(0, 0, 20);
-    job.Load(1, 0, 1);
-    job.Compute(0, 20, 30);
-    job.Compute(1, 1, 10);
-    job.Collective(0, 2 * step, 30, 30, 34);
-    job.Collective(1, 2 * step, 10, 10, 34);
-    job.Compute(0, 34, 44);
-    job.Compute(1, 34, 64);
-    job.Collective(0, 2 * step + 1, 44, 44, 68);
-    job.Collective(1, 2 * step + 1, 64, 64, 68);
-    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 68, 70);
-    job.NextStep(70);
-  }
-  JobInput& input = job.Done();
-  const Answer answer = Explain(input);
-  ASSERT_EQ(answer.findings.size(), 1);
-  const RankFinding& finding = answer.findings[0];
-  EXPECT_EQ(finding.index, 0);
-  EXPECT_FALSE(finding.late);
-  ASSERT_EQ(finding.causes.size(), 1);
-  EXPECT_EQ(finding.causes[0].part, Part::kInput);
-  EXPECT_NEAR(finding.causes[0].cost.est_ns, 20 * kMs, kMs / 10);
-  ASSERT_TRUE(answer.replay_error_ns.has_value());
-  EXPECT_NEAR(*answer.replay_error_ns, 0, kUs);
-  // Without a replay it is not known that anybody waits for it.
-  for (RankInput& rank : input.ranks) {
-    for (CollectiveEntry& entry : rank.collectives) entry.timeline_ns.reset();
-  }
-  EXPECT_TRUE(Explain(input).findings.empty());
-}
-
-// Nobody is seen to wait for a collective that is over before a program asks: it is not known that
-// ranks would run away from each other without the cause.
-TEST(Replay, DoesNotNameWhatOnlyAJobWithoutWaitsWouldGainFrom) {
-  HandJob job;
-  for (uint64_t step = 0; step < kSteps; ++step) {
-    for (const size_t rank : {0, 1}) {
-      job.Load(rank, 0, rank == 0 ? 41 : 2);
-      job.Collective(rank, step, 0, 0, 3);
-      job.Compute(rank, rank == 0 ? 41 : 2, 42);
-      job.StepOptimizer(rank, 42, 43);
-    }
-    job.NextStep(43);
-  }
-  JobInput& input = job.Done();
-  const Judged judged = Judge(input, {.stretches = true});
-  const std::optional<Replay> replay = Replay::Of(input, judged);
-  ASSERT_TRUE(replay.has_value());
-  std::vector<PartTable> less(judged.steps(), PartTable{});
-  for (PartTable& step : less) step[static_cast<size_t>(Part::kInput)] = 40 * kMs;
-  const Replay::Saved saved = replay->SavedBy({0, less});
-  EXPECT_NEAR(MeanOf(saved.most), 20 * kMs, kMs);
-  EXPECT_LT(MeanOf(saved.least), 2 * kMs);
-  EXPECT_LT(MeanOf(saved.likely), 2 * kMs);
-  EXPECT_TRUE(Explain(input).findings.empty());
-}
-
-// How long a broadcast lasts without a cause depends on its root, which is not recorded.
-TEST(Replay, IsNotMadeOfBroadcasts) {
-  FakeJob job({});
-  for (Arrival& arrival : job.input().arrivals) arrival.everybody_waits = false;
-  EXPECT_FALSE(Replay::Of(job.input(), Judge(job.input(), {.stretches = true})).has_value());
-  EXPECT_FALSE(Explain(job.input()).path->uneven.has_value());
-}
-
 TEST(Path, IsNotKnownWhereEndsOfCollectivesAreMissing) {
   FakeJob job({});
   std::vector<CollectiveEntry>& entries = job.input().ranks[1].collectives;
@@ -441,23 +287,6 @@ TEST(Stretches, NoPartIsNegative) {
       ASSERT_EQ(std::accumulate(one.parts.begin(), one.parts.end(), int64_t{0}),
                 one.end_ns - one.begin_ns);
     }
-  }
-}
-
-// Of each fake job, the replay with nothing changed is the job.
-TEST(Replay, WithNothingTakenIsTheJob) {
-  for (uint64_t seed = 1; seed < 8; ++seed) {
-    FakeJobOptions options;
-    options.ranks = 2 + seed % 3;
-    options.seed = seed;
-    options.steps = 60;
-    options.trouble[1].throttled_ns = static_cast<int64_t>(seed) * kMs;
-    options.clock_ns = {static_cast<int64_t>(seed) * 1'000 * kMs, -77};
-    FakeJob job(options);
-    const Judged judged = Judge(job.input(), {.stretches = true});
-    const std::optional<Replay> replay = Replay::Of(job.input(), judged);
-    ASSERT_TRUE(replay.has_value());
-    EXPECT_NEAR(replay->error_ns(), 0, 100);
   }
 }
 

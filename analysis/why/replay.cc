@@ -11,7 +11,7 @@
 namespace syncline::analysis::why {
 namespace {
 
-constexpr size_t kRootedDivisor = 50;  // one in so many may be
+constexpr size_t kRootedDivisor = 50;  // of one in so many it may not be known who waits for whom
 
 // Collectives of a rank that none of its waits shows.
 struct Hidden {
@@ -51,8 +51,7 @@ class Replay::Run {
  public:
   Run(const Replay& replay, const Less* less, Joins joins)
       : replay_(replay), less_(less), joins_(joins) {
-    meetings_.resize(replay.meetings_.size());
-    for (size_t i = 0; i < meetings_.size(); ++i) meetings_[i].missing = replay.meetings_[i].size();
+    for (const Circle& circle : replay.circles_.all()) circles_.push_back({circle.awaited.size()});
     for (const Rank& rank : replay.ranks_) {
       State& state = ranks_.emplace_back();
       state.now_ns = rank.begin_ns;
@@ -103,8 +102,8 @@ class Replay::Run {
     std::optional<uint32_t> waits_for;  // collective
     std::vector<StepTime> steps;
   };
-  struct Meeting {
-    size_t missing = 0;  // ranks that have not begun it
+  struct CircleState {
+    size_t missing = 0;  // of the awaited, those that have not begun
     int64_t last_ns = INT64_MIN;
   };
 
@@ -190,12 +189,14 @@ class Replay::Run {
       begin_ns = std::max(begin_ns, *before_ns);
     }
     begin_ns += part.delay_ns;
-    if (part.meeting == kAlone) return End(member, begin_ns + part.lasts_ns);
-    Meeting& meeting = meetings_[part.meeting];
-    meeting.last_ns = std::max(meeting.last_ns, begin_ns);
-    if (--meeting.missing > 0) return;
-    for (const Member& one : replay_.meetings_[part.meeting]) {
-      End(one, meeting.last_ns + replay_.ranks_[one.rank].parts[one.entry].lasts_ns);
+    if (replay_.circles_.Of(member) == Circles::kNone) End(member, begin_ns + part.lasts_ns);
+    for (const uint32_t at : replay_.awaited_in_[member.rank][member.entry]) {
+      CircleState& circle = circles_[at];
+      circle.last_ns = std::max(circle.last_ns, begin_ns);
+      if (--circle.missing > 0) continue;
+      for (const Member& one : replay_.circles_.all()[at].waiting) {
+        End(one, circle.last_ns + replay_.ranks_[one.rank].parts[one.entry].lasts_ns);
+      }
     }
   }
 
@@ -213,7 +214,7 @@ class Replay::Run {
   const Less* less_;
   const Joins joins_;
   std::vector<State> ranks_;
-  std::vector<Meeting> meetings_;
+  std::vector<CircleState> circles_;
   std::vector<size_t> ready_;
   std::vector<Member> launched_;
   // Collectives that wait for their thread, by what it carries out before.
@@ -263,13 +264,14 @@ void Replay::AddRank(const JobInput& input, const Judged& judged, size_t rank) {
 
 void Replay::SetLengths(const JobInput& input, const std::vector<RankClock>& clocks,
                         const std::vector<std::vector<Carried>>& carried) {
-  std::vector<int64_t> last_ns(meetings_.size(), INT64_MIN);
+  const std::vector<Circle>& circles = circles_.all();
+  std::vector<int64_t> last_ns(circles.size(), INT64_MIN);
   const auto begun_ns = [&](const Member& one) {
     return clocks[one.rank].TimelineNs(carried[one.rank][one.entry].begun_ns);
   };
-  for (size_t i = 0; i < meetings_.size(); ++i) {
-    for (const Member& one : meetings_[i]) {
-      ranks_[one.rank].parts[one.entry].meeting = static_cast<uint32_t>(i);
+  for (uint32_t i = 0; i < circles.size(); ++i) {
+    for (const Member& one : circles[i].awaited) {
+      awaited_in_[one.rank][one.entry].push_back(i);
       last_ns[i] = std::max(last_ns[i], begun_ns(one));
     }
   }
@@ -284,7 +286,8 @@ void Replay::SetLengths(const JobInput& input, const std::vector<RankClock>& clo
         free_ns = std::max(free_ns, clocks[rank].TimelineNs(*entries[*part.before].left_ns));
       }
       part.delay_ns = begin_ns - free_ns;
-      const int64_t since_ns = part.meeting == kAlone ? begin_ns : last_ns[part.meeting];
+      const uint32_t circle = circles_.Of({rank, i});
+      const int64_t since_ns = circle == Circles::kNone ? begin_ns : last_ns[circle];
       part.lasts_ns = entries[i].left_ns.has_value()
                           ? clocks[rank].TimelineNs(*entries[i].left_ns) - since_ns
                           : 0;
@@ -292,18 +295,19 @@ void Replay::SetLengths(const JobInput& input, const std::vector<RankClock>& clo
   }
 }
 
-Replay::Replay(const JobInput& input, const Judged& judged) : judged_(&judged) {
+Replay::Replay(const JobInput& input, const Judged& judged) : judged_(&judged), circles_(input) {
   std::vector<RankClock> clocks;
   std::vector<std::vector<Carried>> carried;
   for (const RankInput& rank : input.ranks) {
     clocks.emplace_back(rank);
     carried.push_back(CarriedOf(rank, judged.names));
   }
-  for (auto& [key, members] : MeetingsOf(input)) meetings_.push_back(members);
   ranks_.resize(input.ranks.size());
+  awaited_in_.resize(input.ranks.size());
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::vector<CollectiveEntry>& entries = input.ranks[rank].collectives;
     ranks_[rank].parts.resize(entries.size());
+    awaited_in_[rank].resize(entries.size());
     ranks_[rank].begin_ns = clocks[rank].TimelineNs(judged.ranks[rank].stretches.front().begin_ns);
     for (const Wait& wait : judged.ranks[rank].waits) {
       ranks_[rank].lags_ns.push_back(clocks[rank].TimelineNs(wait.interval.end_ns) -
@@ -317,7 +321,6 @@ Replay::Replay(const JobInput& input, const Judged& judged) : judged_(&judged) {
 std::optional<Replay> Replay::Of(const JobInput& input, const Judged& judged) {
   if (!judged.collective_job || judged.steps() == 0) return std::nullopt;
   if (!PathUnknown(input, judged).empty() || AreAmbiguous(judged)) return std::nullopt;
-  // How long a broadcast lasts without a cause depends on its root, which is not recorded.
   const EntryCounts counts = CountEntries(input, judged);
   if (counts.rooted * kRootedDivisor > counts.all) return std::nullopt;
   Replay replay(input, judged);

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "analysis/why/carried.h"
 #include "analysis/why/judged.h"
 
@@ -22,8 +23,8 @@ namespace syncline::analysis::why {
 
 class Replay {
  public:
-  // nullopt: there is no path (path.h), it is not known what ranks waited for, not everybody waits
-  // for everybody, or what was recorded contradicts itself. Both outlive this.
+  // nullopt: there is no path (path.h), it is not known what ranks waited for or who waits for
+  // whom, or what was recorded contradicts itself. Both outlive this.
   static std::optional<Replay> Of(const JobInput& input, const Judged& judged);
 
   // What is taken from the own work of one rank: of each judged step, ns by part.
@@ -53,11 +54,11 @@ class Replay {
   struct Part {
     int64_t entered_ns = 0;  // by the timeline, as all times here
     int64_t delay_ns = 0;    // from its launch, or what its thread did before, to its begin
-    int64_t lasts_ns = 0;    // from its last rank's begin to its end here; alone: from its launch
+    // From when all whom the rank waits for have begun it to its end here; from its own begin where
+    // it is not known whom.
+    int64_t lasts_ns = 0;
     std::optional<uint32_t> before;
-    uint32_t meeting = kAlone;  // index into meetings_
   };
-  static constexpr uint32_t kAlone = 0xffffffff;
 
   struct Rank {
     std::vector<Act> acts;
@@ -77,7 +78,9 @@ class Replay {
 
   const Judged* judged_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<Member>> meetings_;
+  const Circles circles_;
+  // Beside a rank's collectives, the circles in which it is awaited.
+  std::vector<std::vector<absl::InlinedVector<uint32_t, 2>>> awaited_in_;
   std::array<std::vector<int64_t>, 3> steps_ns_;  // by Joins, with nothing taken: sums over ranks
   int64_t error_ns_ = 0;
 };

@@ -27,6 +27,7 @@ struct Ranks {
 
 // A rank's own helpers launch nothing, or next to nothing.
 constexpr uint64_t kHelperPercentMax = 10;
+constexpr std::string_view kBroadcast = "broadcast";
 
 std::string FactOf(const why::CollectedProcess& process, const std::string& key) {
   const auto found = process.facts.find(key);
@@ -260,6 +261,18 @@ class JobBuilder {
     if (members.size() == group.size && members.size() > 1) AddArrival(collective, members);
   }
 
+  // Index into the job's ranks. Members are by rank in the group.
+  static std::optional<size_t> RootOf(
+      const timeline::Collective& collective,
+      const std::vector<std::pair<size_t, const timeline::CollectiveMember*>>& members) {
+    if (collective.name != kBroadcast) return std::nullopt;
+    if (!std::is_sorted(members.begin(), members.end())) return std::nullopt;
+    if (!collective.root.has_value()) return std::nullopt;
+    const auto root = static_cast<size_t>(*collective.root);
+    if (root >= members.size()) return std::nullopt;
+    return members[root].first;
+  }
+
   void AddArrival(
       const timeline::Collective& collective,
       const std::vector<std::pair<size_t, const timeline::CollectiveMember*>>& members) {
@@ -271,7 +284,10 @@ class JobBuilder {
     why::Arrival arrival;
     arrival.group = collective.group;
     arrival.number = collective.number;
-    arrival.everybody_waits = timeline::EverybodyWaits(collective.name, collective.may_be_empty);
+    // Of two ranks that broadcast over Gloo each waits for the other.
+    arrival.everybody_waits = timeline::EverybodyWaits(collective.name, collective.may_be_empty) ||
+                              (collective.name == kBroadcast && members.size() == 2);
+    if (!arrival.everybody_waits) arrival.root = RootOf(collective, members);
     arrival.last = last->first;
     arrival.spread_ns = last->second->entered_at.ns - first->second->entered_at.ns;
     arrival.level = analysis::Level::kProven;

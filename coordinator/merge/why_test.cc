@@ -16,6 +16,7 @@
 #include "common/files.h"
 #include "coordinator/merge/job_test.h"
 #include "coordinator/merge/test_recording.h"
+#include "coordinator/merge/why_job_test.h"
 #include "coordinator/recording/recording.h"
 #include "evidence/device_samples.h"
 #include "evidence/write.h"
@@ -33,93 +34,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using timeline::testing::kJobOffsetNs;
-using timeline::testing::kJobStepNs;
-using timeline::testing::kJobSteps;
-using timeline::testing::kJobZeroNs;
-
-constexpr int64_t kUs = 1'000;
-constexpr int64_t kSteps = 62;
-constexpr int64_t kPeriodNs = 3'000 * kUs;  // of steps
-constexpr int64_t kBeginNs = 5'000 * kUs;   // of the first step, on the timeline
-constexpr int64_t kLateNs = 800 * kUs;      // rank 1 launches so much later
-constexpr uint64_t kFirstNumber = 40;       // of the collectives
-
-struct FakeRank {
-  const char* node = "master-0";
-  int64_t zero_ns = kJobZeroNs;
-  int rank = 0;
-  int64_t late_ns = 0;
-  const char* ranks = "0-1";
-  int size = 2;
-  int64_t killed_ns = INT64_MAX;  // on the timeline
-};
-
-// A rank that steps, launches one collective a step, and waits for it.
-class RankText {
- public:
-  explicit RankText(const FakeRank& rank) : rank_(rank) {}
-
-  std::string Text() {
-    const auto operators = [](int thread) {
-      return absl::StrCat("syncline_torch:operators thread=", thread, " on=1");
-    };
-    Add(50 * kUs, "syncline:on generation=1 process=1 pid=+10 pidns=5 start_ticks=7");
-    Add(60 * kUs, operators(7));
-    Add(61 * kUs, operators(8));
-    Add(70 * kUs, absl::StrCat("syncline_torch:group thread=7 group=5 description=6 ranks=7 "
-                               "rank=+",
-                               rank_.rank, " size=", rank_.size, " sequence=", kFirstNumber));
-    for (int64_t step = 0; step < kSteps; ++step) {
-      const int64_t at = kBeginNs + step * kPeriodNs;
-      const int64_t launch_ns = at + 1'000 * kUs + rank_.late_ns;
-      const int64_t left_ns = at + 1'600 * kUs + kLateNs;
-      Task(7, 1, at, launch_ns - 10 * kUs);
-      Task(7, 2, launch_ns, launch_ns + 50 * kUs);
-      Task(8, 3, launch_ns + 60 * kUs, left_ns);
-      Task(7, 4, left_ns + 50 * kUs, left_ns + 250 * kUs);
-    }
-    const int64_t end_ns = kJobSteps * kJobStepNs + 10 * kUs;
-    Add(end_ns, absl::StrCat("syncline:off generation=1 process=1 events=", events_.size() + 1,
-                             " lost=0 cost_ns=1000"));
-    std::stable_sort(events_.begin(), events_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string text =
-        absl::StrCat("node ", rank_.node, " shift ", -rank_.zero_ns,
-                     "\nenv tracer_buffering_scheme uid\nenv tracer_buffering_id 0\n"
-                     "process key=1 uid=0 pid=10 pidns=5 ticks=7 rank=",
-                     rank_.rank,
-                     " command=\"/usr/bin/python -u /home/ann/train.py --lr 1\"\n"
-                     "thread 7 10 python\nthread 8 11 pt_gloo_runner\n"
-                     "name 1 aten::conv2d\nname 2 c10d::allreduce_\nname 3 gloo:all_reduce\n"
-                     "name 4 Optimizer.step#SGD.step\nname 5 0\nname 6 default_pg\nname 7 ",
-                     rank_.ranks, "\nname 8 PyTorch\nstream syncline_0\n");
-    for (const auto& [time_ns, event] : events_) absl::StrAppend(&text, time_ns, " ", event, "\n");
-    return text;
-  }
-
- private:
-  void Add(int64_t at_ns, const std::string& event) {
-    if (at_ns < rank_.killed_ns) events_.emplace_back(rank_.zero_ns + at_ns, event);
-  }
-  void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
-    const std::string fields =
-        absl::StrCat(" thread=", thread, " domain=8 name=", name, " depth=0");
-    Add(begin_ns, "syncline_itt:task_begin" + fields);
-    Add(end_ns, "syncline_itt:task_end" + fields);
-  }
-
-  const FakeRank rank_;
-  std::vector<std::pair<int64_t, std::string>> events_;
-};
-
-std::string Job(const FakeRank& first, const FakeRank& second) {
-  return absl::StrCat("window 0 ", kJobSteps * kJobStepNs, "\n", RankText(first).Text(),
-                      RankText(second).Text());
-}
-
-const FakeRank kFirst;
-const FakeRank kSecond{"worker-0", kJobZeroNs + kJobOffsetNs, 1, kLateNs};
 
 class WhyTest : public testing::JobTest {
  protected:
@@ -204,6 +118,28 @@ TEST_F(WhyTest, WhoEntersLastIsProvenWhereTheClocksAreGoodEnough) {
   Write(Job(kFirst, close));
   Explained();
   EXPECT_NE(input_.arrivals[0].level, Level::kProven);
+}
+
+TEST_F(WhyTest, ABroadcastHasARoot) {
+  FakeRank first;
+  FakeRank second = kSecond;
+  first.root = second.root = 1;
+  Write(Job(first, second));
+  Explained();
+  ASSERT_THAT(input_.arrivals, SizeIs(kSteps));
+  EXPECT_TRUE(input_.arrivals[0].everybody_waits);
+
+  // Of more than two it matters whose it is.
+  FakeRank third{"worker-1", kJobZeroNs + kJobOffsetNs, 2, 0, "0-2", 3};
+  for (FakeRank* one : {&first, &second}) one->ranks = "0-2", one->size = 3;
+  third.root = 1;
+  Write(Job(first, second) + RankText(third).Text());
+  Explained();
+  EXPECT_EQ(input_.arrivals[0].root, 1u);
+  third.root = 2;  // they are not of one mind
+  Write(Job(first, second) + RankText(third).Text());
+  Explained();
+  EXPECT_EQ(input_.arrivals[0].root, std::nullopt);
 }
 
 TEST_F(WhyTest, ASideOfAComparisonHasTheStepsAndTheRefusals) {

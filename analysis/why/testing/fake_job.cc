@@ -229,7 +229,7 @@ void FakeJob::Meet() {
     last_ns = std::max(last_ns, entered_ns);
   }
   input_.arrivals.push_back(
-      {kGroup, collectives_++, true, last, last_ns - first_ns, Level::kProven});
+      {kGroup, collectives_++, true, std::nullopt, last, last_ns - first_ns, Level::kProven});
   const int64_t left_ns = last_ns + 2 * kMs;
   for (size_t rank = 0; rank < ranks; ++rank) {
     Clock& clock = clocks_[rank];

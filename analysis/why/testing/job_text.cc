@@ -248,6 +248,7 @@ class Reader {
       arrival.last = Number<size_t>();
       arrival.spread_ns = Number();
       arrival.level = static_cast<Level>(Number());
+      if (More()) arrival.root = Number<size_t>();
     } else {
       wrong_ = true;
     }
@@ -393,7 +394,9 @@ std::string WriteJob(const JobInput& job) {
   for (const Arrival& one : job.arrivals) {
     absl::StrAppend(&out, "arrival ", one.group, " ", one.number, " ", one.everybody_waits ? 1 : 0,
                     " ", one.last, " ", one.spread_ns, " ");
-    absl::StrAppend(&out, static_cast<int>(one.level), "\n");
+    absl::StrAppend(&out, static_cast<int>(one.level));
+    if (one.root.has_value()) absl::StrAppend(&out, " ", *one.root);
+    absl::StrAppend(&out, "\n");
   }
   return out;
 }
