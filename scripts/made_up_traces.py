@@ -110,7 +110,12 @@ EVENTS = {
         ("tag", "i32"),
         ("bytes", "u64"),
     ],
-    "syncline_torch:transfer_end": [*THREAD, ("d1", "u64"), ("peer", "i32")],
+    "syncline_torch:transfer_end": [
+        *THREAD,
+        ("d1", "u64"),
+        ("peer", "i32"),
+        ("waited", "u64"),
+    ],
     # Another provider's; which thread it was stands in its context.
     "other:tick": [("vpid", "i32"), ("vtid", "i32"), ("count", "u64"), ("what", "str")],
 }

@@ -207,7 +207,7 @@ class RandomNode:
             self._say(thread, f"syncline_itt:task_{kind}", 5, name, at, number[thread])
         self._say(main, "syncline_torch:transfer_begin", self._sequence, 13, 16 + rank, 1 - rank,
                   0, 8)
-        self._say(main, "syncline_torch:transfer_end", self._sequence, -1)
+        self._say(main, "syncline_torch:transfer_end", self._sequence, -1, 0)
         moved = "syncline_net:send" if rank == 0 else "syncline_net:receive"
         self._say(main, moved, 5, self._position, 9, self._now[main])
         self._position += 9

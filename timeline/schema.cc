@@ -18,8 +18,8 @@ constexpr std::string_view kFieldNames[] = {
     "sent",   "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",
     "remote", "bytes",       "since",       "direction", "expected",   "found",       "on",
     "group",  "description", "ranks",       "rank",      "size",       "sequence",    "root",
-    "peer",   "tag",         "launch",      "device",    "queue",      "bound",       "source",
-    "count",  "state",
+    "peer",   "tag",         "waited",      "launch",    "device",     "queue",       "bound",
+    "source", "count",       "state",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

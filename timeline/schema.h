@@ -82,6 +82,7 @@ enum class Field : uint8_t {
   kRoot,
   kPeer,
   kTag,
+  kWaited,
   kLaunch,
   kDevice,
   kQueue,

@@ -143,7 +143,11 @@ void TorchObserver::OnTransferEnd(const NodeEvent& event) {
   if (async.IsOpen(key)) async.End(key, label, event.at);
   if (const auto number = FindNumber(event.process); number.has_value()) {
     const auto peer = static_cast<int32_t>(event.fields.U64(Field::kPeer));
-    parts_.transfers->OnEnd(*number, id.d1, peer, PlaceOf(event.at));
+    std::optional<int64_t> waited_ns;
+    if (event.fields.Has(Field::kWaited)) {
+      waited_ns = static_cast<int64_t>(event.fields.U64(Field::kWaited));
+    }
+    parts_.transfers->OnEnd(*number, id.d1, peer, waited_ns, PlaceOf(event.at));
   }
 }
 

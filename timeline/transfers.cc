@@ -67,12 +67,14 @@ void TransferMatcher::OnBegin(uint32_t process, const Begin& begin, const Place&
   group.ends.push_back(end);
 }
 
-void TransferMatcher::OnEnd(uint32_t process, uint64_t id, int32_t peer, const Place& place) {
+void TransferMatcher::OnEnd(uint32_t process, uint64_t id, int32_t peer,
+                            std::optional<int64_t> waited_ns, const Place& place) {
   Process& at = processes_[process];
   const auto open = at.open.find(id);
   if (open == at.open.end()) return;
   End& end = open->second.first->ends[open->second.second];
   end.end = place;
+  end.waited_ns = waited_ns;
   if (end.peer < 0) end.peer = peer;
   at.open.erase(open);
 }
@@ -147,7 +149,11 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     transfer.bytes = send.bytes;
     transfer.send_begin = send.begin.node;
     transfer.sent_at = send.begin.timeline;
+    if (send.end.has_value()) transfer.sent = send.end->node;
+    transfer.send_waited_ns = send.waited_ns;
+    transfer.receive_waited_ns = receive.waited_ns;
     transfer.posted = receive.begin.node;
+    transfer.posted_at = receive.begin.timeline;
     if (receive.end.has_value()) {
       transfer.received = receive.end->node;
       transfer.received_at = receive.end->timeline;

@@ -52,7 +52,12 @@ struct Transfer {
   uint64_t bytes = 0;
   NodeTime send_begin;  // the program called it
   TimelineTime sent_at;
-  NodeTime posted;                   // the receiver called for it
+  std::optional<NodeTime> sent;  // the sender has waited for it; nullopt: as of `received`
+  // How long each has waited then; nullopt: not recorded.
+  std::optional<int64_t> send_waited_ns;
+  std::optional<int64_t> receive_waited_ns;
+  NodeTime posted;  // the receiver called for it
+  TimelineTime posted_at;
   std::optional<NodeTime> received;  // it has waited for it; nullopt: it did not, or not recorded
   std::optional<TimelineTime> received_at;
   TrackId from = kNoTrack;
@@ -86,7 +91,9 @@ class TransferMatcher {
   void OnSequence(uint32_t process, std::string_view group, uint64_t sequence);
   void OnBegin(uint32_t process, const Begin& begin, const Place& place);
   // `peer`: from whom it came, where the begin did not know; -1: unknown still.
-  void OnEnd(uint32_t process, uint64_t id, int32_t peer, const Place& place);
+  // `waited_ns`: how long the program has waited for it then; nullopt: not recorded.
+  void OnEnd(uint32_t process, uint64_t id, int32_t peer, std::optional<int64_t> waited_ns,
+             const Place& place);
 
   // Once, after everything was given. With a cut: transfers received in it (where that was not
   // recorded: called for in it), and ends of others that ended in it.
@@ -97,6 +104,7 @@ class TransferMatcher {
     uint64_t bytes = 0;
     Place begin;
     std::optional<Place> end;
+    std::optional<int64_t> waited_ns;
     uint64_t number = 0;  // PyTorch's of the operation, at this rank
     TrackId track = kNoTrack;
     int32_t peer = -1;

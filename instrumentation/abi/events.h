@@ -152,7 +152,7 @@ inline constexpr EventRow kEvents[] = {
     {"syncline_torch", "transfer_begin",
      "thread u32, d1 u64, group, name u32, peer, tag i32, bytes u64",
      EventKind::kTorchTransferBegin},
-    {"syncline_torch", "transfer_end", "thread u32, d1 u64, peer i32",
+    {"syncline_torch", "transfer_end", "thread u32, d1 u64, peer i32, waited u64",
      EventKind::kTorchTransferEnd},
 
     {"syncline_device", "launch", "thread u32, launch u64, name u32", EventKind::kDeviceLaunch},

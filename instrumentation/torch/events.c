@@ -73,10 +73,10 @@ SYNCLINE_EXPORT uint64_t syncline_torch_transfer_begin(const char* group, const 
   return id;
 }
 
-SYNCLINE_EXPORT void syncline_torch_transfer_end(uint64_t id, int32_t peer) {
+SYNCLINE_EXPORT void syncline_torch_transfer_end(uint64_t id, int32_t peer, uint64_t waited_ns) {
   uint64_t cost;
   struct syncline_thread* thread = Enter(&cost);
-  if (thread) SynclineLeave(thread, cost, tracer->transfer_end(thread->key, id, peer));
+  if (thread) SynclineLeave(thread, cost, tracer->transfer_end(thread->key, id, peer, waited_ns));
 }
 
 SYNCLINE_EXPORT void syncline_torch_spent(uint64_t ns) {

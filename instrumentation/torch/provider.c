@@ -23,8 +23,8 @@ static int Root(uint32_t thread, uint32_t group, int32_t root) { EMIT(root, thre
 static int TransferBegin(uint32_t thread, const struct syncline_torch_transfer* t) {
   EMIT(transfer_begin, thread, t);
 }
-static int TransferEnd(uint32_t thread, uint64_t id, int32_t peer) {
-  EMIT(transfer_end, thread, id, peer);
+static int TransferEnd(uint32_t thread, uint64_t id, int32_t peer, uint64_t waited) {
+  EMIT(transfer_end, thread, id, peer, waited);
 }
 
 __attribute__((visibility("default"))) const struct syncline_torch_emit syncline_torch_emit = {

@@ -41,7 +41,7 @@ struct syncline_torch_emit {
                     uint64_t bytes);
   int (*root)(uint32_t thread, uint32_t group, int32_t root);
   int (*transfer_begin)(uint32_t thread, const struct syncline_torch_transfer* transfer);
-  int (*transfer_end)(uint32_t thread, uint64_t id, int32_t peer);
+  int (*transfer_end)(uint32_t thread, uint64_t id, int32_t peer, uint64_t waited_ns);
 };
 
 #ifdef __cplusplus

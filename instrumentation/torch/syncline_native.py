@@ -28,7 +28,7 @@ def load(directory):
         ("collective", None, [text, text, u64, u64]),
         ("root", None, [text, i32]),
         ("transfer_begin", u64, [text, text, i32, i32, u64]),
-        ("transfer_end", None, [u64, i32]),
+        ("transfer_end", None, [u64, i32, u64]),
         ("spent", None, [u64]),
         ("tasks_start", ctypes.c_int, [text]),
         ("mark", ctypes.c_int, [text]),

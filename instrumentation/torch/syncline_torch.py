@@ -439,10 +439,12 @@ class Hook:
 
     def _make_wait(self, original):
         def wait(work, *arguments, **named):
+            begin = monotonic_ns() if self.transfers else 0
             result = original(work, *arguments, **named)
             kept = self.transfers.pop(id(work), None)
             if kept is not None and kept[0]() is work:
-                self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1)
+                waited = monotonic_ns() - begin if begin else 0
+                self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1, waited)
             return result
 
         return wait

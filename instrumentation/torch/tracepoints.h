@@ -65,11 +65,13 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, transfer_begin,
         lttng_ust_field_integer(uint64_t, bytes, t->bytes)))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_torch, transfer_end,
-    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint64_t, id_arg, int32_t, peer_arg),
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint64_t, id_arg, int32_t, peer_arg,
+                      uint64_t, waited_arg),
     LTTNG_UST_TP_FIELDS(
         lttng_ust_field_integer(uint32_t, thread, thread_arg)
         lttng_ust_field_integer(uint64_t, d1, id_arg)
-        lttng_ust_field_integer(int32_t, peer, peer_arg)))
+        lttng_ust_field_integer(int32_t, peer, peer_arg)
+        lttng_ust_field_integer(uint64_t, waited, waited_arg)))
 /* clang-format on */
 
 #endif

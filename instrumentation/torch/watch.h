@@ -69,7 +69,8 @@ void syncline_torch_root(const char* group, int32_t root);
 /* The transfer's id; 0: not recorded. */
 uint64_t syncline_torch_transfer_begin(const char* group, const char* name, int32_t peer,
                                        int32_t tag, uint64_t bytes);
-void syncline_torch_transfer_end(uint64_t id, int32_t peer);
+/* The program has waited for it, so long. */
+void syncline_torch_transfer_end(uint64_t id, int32_t peer, uint64_t waited_ns);
 /* The hook itself took so long, measured by itself: part of the process's cost. */
 void syncline_torch_spent(uint64_t ns);
 

@@ -61,7 +61,7 @@ class Rank:
         ends = (MAIN, number + 1, group, transfer, 1 - rank, 0, 8)
         self.say(begin_ns, "syncline_torch:transfer_begin", *ends)
         self.say(begin_ns + 150_000 + 700 * number, "syncline_torch:transfer_end", MAIN,
-                 number + 1, -1)
+                 number + 1, -1, 0)
         begin_ns = exit_ns + 400_000
         self.task(MAIN, "Optimizer.step#SGD.step", begin_ns, begin_ns + 90_000 + 500 * number)
 
