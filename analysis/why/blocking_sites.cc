@@ -105,6 +105,14 @@ void SetAwaited(const RankSilences& rank, const Silence& silence, Wait* wait) {
 std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
   std::vector<Wait> waits;
   for (const Silence& silence : rank.silences) {
+    int64_t since_ns = silence.begin_ns;
+    for (const uint32_t index : silence.transfers) {
+      const CollectiveEntry& entry = rank.collectives[index];
+      since_ns = std::max(since_ns, *entry.left_ns - *entry.waited_ns);
+      if (*entry.left_ns <= since_ns) continue;
+      waits.push_back({{since_ns, *entry.left_ns}, index});
+      since_ns = *entry.left_ns;
+    }
     if (silence.pending.empty() || !sites.contains(silence.site)) continue;
     const CollectiveEntry* left = nullptr;  // the last to leave within the silence
     const CollectiveEntry* open = nullptr;  // the first entered of those that leave behind it
@@ -120,7 +128,8 @@ std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites)
     const bool released =
         left != nullptr && (open == nullptr || silence.end_ns - *left->left_ns < near_ns);
     const CollectiveEntry& awaited = released ? *left : *open;
-    waits.push_back({{std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns},
+    if (released && *awaited.left_ns <= since_ns && since_ns > silence.begin_ns) continue;
+    waits.push_back({{std::max(since_ns, awaited.entered_ns), silence.end_ns},
                      static_cast<uint32_t>(&awaited - rank.collectives.data())});
     SetAwaited(rank, silence, &waits.back());
   }

@@ -35,7 +35,8 @@ struct Wait {
 };
 
 // The waits of one rank: at blocking sites, from when the collective waited for was entered to the
-// silence's end. In order; none overlaps the next.
+// silence's end; and in any silence for transfers, as long as the program waited for them. In
+// order; none overlaps the next.
 std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites);
 
 }  // namespace syncline::analysis::why

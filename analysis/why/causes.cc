@@ -88,6 +88,7 @@ class CauseFinder {
         answer_.findings.begin(), answer_.findings.end(),
         [](const RankFinding& a, const RankFinding& b) { return WeightOf(a) > WeightOf(b); });
     SetVerdict();
+    if (judged_.transfers) answer_.closest.reset();
     answer_.undecided = answer_.findings.empty() && answer_.closest.has_value() &&
                         !answer_.closest->late &&
                         answer_.closest->lead.hi_ns > kUndecidedLimits * limit_ns_;
@@ -129,7 +130,7 @@ class CauseFinder {
   // would be without it.
   bool IsWaitedFor(const RankFinding& finding, const MeanEstimate& amount,
                    const std::vector<PartTable>& excess) const {
-    if (finding.lead.est_ns * 2 >= amount.est_ns) return true;
+    if (!judged_.transfers && finding.lead.est_ns * 2 >= amount.est_ns) return true;
     if (!replay_.has_value()) return false;
     const MeanEstimate cost = CostOf(finding.index, excess);
     return IsCertain(finding, cost) && cost.lo_ns * 2 >= amount.est_ns;
@@ -159,7 +160,8 @@ class CauseFinder {
     finding.index = rank;
     finding.lead = Bootstrap(own_others_.Excess(rank), block_);
     finding.p = p_;
-    finding.late = p_ < kProbability && finding.lead.lo_ns > limit_ns_;
+    // Ranks that send to each other may do different parts of the work.
+    finding.late = !judged_.transfers && p_ < kProbability && finding.lead.lo_ns > limit_ns_;
     const bool may_name = judged_.steps() >= kStepsSure || finding.late;
     std::vector<size_t> named;
     for (size_t i = 0; i < kCauses.size(); ++i) {
@@ -186,7 +188,7 @@ class CauseFinder {
         finding.not_causes.push_back(not_a_cause);
       }
     }
-    if (finding.late || !finding.causes.empty()) Compare(rank, &finding);
+    if (!judged_.transfers && (finding.late || !finding.causes.empty())) Compare(rank, &finding);
     if (!finding.work.empty()) finding.causes.clear();
     std::vector<PartTable> taken = TimeIn(rank, named);
     if (finding.late && finding.work.empty()) {
@@ -365,6 +367,8 @@ class CauseFinder {
                                                  : Verdict::kLateCauseUnknown;
     } else if (!answer_.everybody.empty()) {
       answer_.verdict = Verdict::kEverybody;
+    } else if (judged_.transfers) {
+      answer_.verdict = Verdict::kNotJudged;
     }
   }
 

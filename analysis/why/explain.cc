@@ -143,6 +143,8 @@ Answer Explain(const JobInput& input) {
     answer.mean_step_ns += summary.mean_step_ns / static_cast<int64_t>(judged.ranks.size());
   }
   if (answer.refusal != Refusal::kNone) return answer;
+  answer.transfers = judged.transfers;
+  answer.transfers_left = input.transfers_left;
   SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);

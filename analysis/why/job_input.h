@@ -45,16 +45,20 @@ struct ThreadInput {
   std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
 };
 
-// A rank's part of a collective.
+// A rank's part of a collective, or of a transfer between two ranks: a collective of these two, in
+// a group of its own for each channel. Over Gloo each of them waits for the other.
 struct CollectiveEntry {
   uint32_t group = 0;
   uint64_t number = 0;
   NameId name = 0;
   int64_t entered_ns = 0;
-  std::optional<int64_t> left_ns;  // of Gloo's work; nullopt: not recorded
+  // Of Gloo's work; of a transfer when the program had waited for it. nullopt: not recorded.
+  std::optional<int64_t> left_ns;
   // When it was entered by the timeline's clock, estimated; nullopt: the clocks' bounds do not
   // hold.
   std::optional<int64_t> timeline_ns;
+  bool transfer = false;
+  std::optional<int64_t> waited_ns;  // of a transfer: the thread waited so long until left_ns
 };
 
 struct RankInput {
@@ -93,9 +97,11 @@ struct JobInput {
   bool clock_bounds_hold = true;            // false: what was recorded contradicts the clock model
   std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
-  bool incomplete = false;                  // a node, a stream or a time range is missing
-  bool redacted = false;                    // names that are not public were replaced
-  std::string detail = "full";              // else operators inside of others may be missing
+  // Sends and receives of which the other is not known, or how long their rank waited.
+  uint64_t transfers_left = 0;
+  bool incomplete = false;      // a node, a stream or a time range is missing
+  bool redacted = false;        // names that are not public were replaced
+  std::string detail = "full";  // else operators inside of others may be missing
 };
 
 }  // namespace syncline::analysis::why

@@ -107,6 +107,8 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
     const Driver driver = DriverOf(rank, judged->names);
     drivers.push_back(driver);
     launches |= driver.launches > 0;
+    judged->transfers |= std::any_of(rank.collectives.begin(), rank.collectives.end(),
+                                     [](const CollectiveEntry& one) { return one.transfer; });
     if (driver.thread == nullptr) {
       Refuse(Refusal::kNoPyTorchOperators,
              absl::StrCat(RankName(rank),
@@ -122,7 +124,7 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
              judged);
     }
   }
-  judged->collective_job = launches && input.ranks.size() > 1;
+  judged->collective_job = (launches || judged->transfers) && input.ranks.size() > 1;
   return drivers;
 }
 
@@ -199,6 +201,7 @@ void CheckCollectives(const JobInput& input, Judged* judged) {
       if (entry.entered_ns < steps.front().begin_ns || entry.entered_ns >= steps.back().end_ns) {
         continue;
       }
+      if (entry.transfer) continue;
       ++all;
       without_work += entry.left_ns.has_value() ? 0 : 1;
     }
@@ -367,7 +370,7 @@ int64_t JudgedRank::OwnWork(size_t step) const {
 }
 
 Judged Judge(const JobInput& input, const JudgeOptions& options) {
-  Judged judged{TaskNames(input.names), {}, {}, {}, false, {}, Refusal::kNone, {}};
+  Judged judged{TaskNames(input.names), {}, {}, {}, false, false, {}, Refusal::kNone, {}};
   for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
   CheckAccelerators(input, &judged);
   CheckEnds(input, &judged);

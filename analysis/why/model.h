@@ -209,6 +209,9 @@ struct PathPiece {
   std::string name;       // of a collective: "all_reduce"
 };
 
+// The name of a collective of two ranks that send and receive.
+inline constexpr std::string_view kTransferName = "send/recv";
+
 // What the steps waited for, one thing after the other: means of a step.
 struct CriticalPath {
   std::vector<PathPiece> pieces;    // by time, one behind the other
@@ -246,6 +249,8 @@ struct Answer {
   int64_t median_step_ns = 0;      // of the judged steps of all ranks
   int64_t longest_step_ns = 0;
   std::vector<RankSummary> ranks;  // by rank
+  bool transfers = false;          // ranks send to each other: own work is not compared
+  uint64_t transfers_left = 0;     // sends and receives of which the other is not known
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
   // With kNobody: the rank with most own work, and whether its interval is too wide to say so.

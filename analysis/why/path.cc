@@ -66,6 +66,16 @@ class Walk {
         wait == nullptr ? first_ns : std::min(wait->interval.end_ns, at.at_ns);
     AddOwnWork(at, std::max(released_ns, first_ns));
     if (released_ns <= first_ns) return {at.rank, first_ns};
+    if (input_.ranks[at.rank].collectives[wait->awaited].transfer) {
+      const Place begun{at.rank, std::max(wait->interval.begin_ns, first_ns)};
+      const std::optional<Last> last = LastOf({at.rank, wait->awaited});
+      // It was under way, or over, when the rank began to wait for it.
+      if (!last.has_value() || TimelineNs(last->begun) <= TimelineNs(begun)) {
+        AddCollective(input_.ranks[at.rank].collectives[wait->awaited], begun,
+                      {at.rank, released_ns}, last.has_value());
+        return begun;
+      }
+    }
     return Through(wait->awaited, {at.rank, released_ns});
   }
 
@@ -370,6 +380,14 @@ bool Receives(const Judged& judged) {
   return false;
 }
 
+uint64_t TransfersOf(const JobInput& input) {
+  uint64_t count = input.transfers_left;
+  for (const RankInput& rank : input.ranks) {
+    for (const CollectiveEntry& entry : rank.collectives) count += entry.transfer ? 1 : 0;
+  }
+  return count;
+}
+
 }  // namespace
 
 EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
@@ -387,7 +405,9 @@ EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
       if (entry.entered_ns < step->begin_ns) continue;
       ++counts.all;
       const uint32_t circle = circles.Of({place, i});
-      if (!entry.left_ns.has_value() || !known.contains({entry.group, entry.number})) {
+      // Nobody waits for a send that its rank does not wait for.
+      const bool ends = entry.left_ns.has_value() || entry.transfer;
+      if (!ends || !known.contains({entry.group, entry.number})) {
         ++counts.unknown;
       } else if (circle == Circles::kNone) {
         ++counts.rooted;
@@ -419,6 +439,11 @@ std::string PathUnknown(const JobInput& input, const Judged& judged) {
   const EntryCounts counts = CountEntries(input, judged);
   if (counts.unknown * kHiddenDivisor > counts.all) {
     return "of more than 2 % of the collectives an end, or the entry of a rank, was not recorded";
+  }
+  if (input.transfers_left * kHiddenDivisor > TransfersOf(input)) {
+    return "of more than 2 % of the sends and receives the other end, or how long a rank waited, "
+           "was "
+           "not recorded";
   }
   if (Receives(judged)) {
     return "ranks also receive from single ranks (c10d::recv_), and whom they wait for there is "

@@ -7,6 +7,9 @@
 // If the thread that carries collectives out was busy with an earlier one then, through that one
 // first.
 //
+// A rank that begins to wait for a transfer when the other rank has begun it, too, waits for the
+// rest of the transfer: the path goes on in the rank's own work.
+//
 // Worked example: rank 0 launches an all-reduce at 10 ms and waits, rank 1 launches it at 30 ms; at
 // 34 ms both go on, and their step ends at 35 ms. The path: own work of rank 1 until 30, the
 // collective until 34, own work until 35.

@@ -261,6 +261,56 @@ TEST(Path, IsNotKnownWhereRanksReceiveFromSingleOnes) {
   EXPECT_FALSE(answer.replay_error_ns.has_value());
 }
 
+// A pipeline of two stages: one works while the other waits for what it sends.
+TEST(Path, GoesThroughWhatRanksSendToEachOther) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    job.Compute(0, 0, 10);
+    job.Transfer(1, 1, step, 0, 0, 11);
+    job.Transfer(0, 1, step, 10, 10, 11);
+    job.Transfer(0, 2, step, 11, 11, 43);
+    job.Compute(1, 11, 41);
+    job.Transfer(1, 2, step, 41, 41, 43);
+    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 43, 45);
+    job.NextStep(45);
+  }
+  JobInput& input = job.Done();
+  const Answer answer = Explain(input);
+  ASSERT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.verdict, Verdict::kNotJudged);
+  EXPECT_TRUE(answer.transfers);
+  EXPECT_TRUE(answer.findings.empty());
+  ExpectWhole(input, *answer.path);
+  EXPECT_NEAR(answer.path->collectives.est_ns, 3 * kMs, kMs / 10);
+  EXPECT_NEAR(PartOf(*answer.path, 1, Part::kCompute), 30 * kMs, kMs);
+  EXPECT_NEAR(answer.ranks[0].mean[static_cast<size_t>(Part::kWaitAndTransfer)], 33 * kMs, kMs);
+  EXPECT_NEAR(answer.ranks[1].mean[static_cast<size_t>(Part::kWaitAndTransfer)], 13 * kMs, kMs);
+
+  input.transfers_left = kSteps;
+  EXPECT_THAT(Explain(input).path_unknown, HasSubstr("sends and receives"));
+}
+
+// What was sent while the rank went on working did not hold it up.
+TEST(Path, DoesNotGoThroughATransferThatWasUnderWay) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    job.Transfer(1, 1, step, 1, 1, 7);
+    job.Compute(1, 7, 20);
+    job.Compute(0, 0, 5);
+    job.Transfer(0, 1, step, 5, 40, 41);
+    job.Compute(0, 5, 40);
+    job.Compute(0, 41, 43);
+    job.StepOptimizer(0, 43, 45);
+    job.StepOptimizer(1, 20, 22);
+    job.NextStep(45);
+  }
+  const JobInput& input = job.Done();
+  const CriticalPath path = PathOf(input);
+  ExpectWhole(input, path);
+  EXPECT_NEAR(path.collectives.est_ns, kMs, kMs / 10);
+  EXPECT_NEAR(path.ranks[0].est_ns, 44 * kMs, kMs);
+}
+
 TEST(Path, IsNotKnownWhereEndsOfCollectivesAreMissing) {
   FakeJob job({});
   std::vector<CollectiveEntry>& entries = job.input().ranks[1].collectives;

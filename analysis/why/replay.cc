@@ -321,6 +321,8 @@ Replay::Replay(const JobInput& input, const Judged& judged) : judged_(&judged), 
 std::optional<Replay> Replay::Of(const JobInput& input, const Judged& judged) {
   if (!judged.collective_job || judged.steps() == 0) return std::nullopt;
   if (!PathUnknown(input, judged).empty() || AreAmbiguous(judged)) return std::nullopt;
+  // When a transfer was over that its rank did not wait for yet is not known.
+  if (judged.transfers) return std::nullopt;
   const EntryCounts counts = CountEntries(input, judged);
   if (counts.rooted * kRootedDivisor > counts.all) return std::nullopt;
   Replay replay(input, judged);

@@ -85,10 +85,16 @@ std::vector<Silence> SilencesOf(std::span<const Segment> segments,
     }
     for (size_t j = entered - std::min(entered, kPendingMax); j < entered; ++j) {
       const auto& left_ns = collectives[j].left_ns;
-      if (left_ns.has_value() && *left_ns > segment.begin_ns) {
+      if (!left_ns.has_value() || *left_ns <= segment.begin_ns) continue;
+      if (!collectives[j].transfer) {
         silence.pending.push_back(static_cast<uint32_t>(j));
+      } else if (collectives[j].waited_ns.has_value() && *left_ns <= segment.end_ns) {
+        silence.transfers.push_back(static_cast<uint32_t>(j));
       }
     }
+    std::sort(silence.transfers.begin(), silence.transfers.end(), [&](uint32_t a, uint32_t b) {
+      return *collectives[a].left_ns < *collectives[b].left_ns;
+    });
     silences.push_back(std::move(silence));
   }
   return silences;

@@ -48,12 +48,16 @@ uint32_t CountIn(const std::vector<int64_t>& times, const OwnInterval& interval)
 struct Counted {
   bool forwards = false;
   bool loads = false;
+  bool transfers = false;
 };
 
 std::string NameOf(const Pattern& pattern, Counted counted, std::span<const std::string> names) {
   std::string text;
   for (const auto& [name, count] : pattern.collectives) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", names[name], " x", count);
+  }
+  if (counted.transfers) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "sends and receives");
   }
   if (text.empty()) text = "no collective";
   if (counted.forwards && pattern.forwards != 1) {
@@ -158,7 +162,8 @@ std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveE
     while (entry != collectives.end() && entry->entered_ns < step.interval.begin_ns) ++entry;
     for (; entry != collectives.end() && entry->entered_ns < step.interval.end_ns; ++entry) {
       step.collectives.emplace_back(entry->group, entry->number);
-      ++step.pattern.collectives[entry->name];
+      step.transfers |= entry->transfer;
+      if (!entry->transfer) ++step.pattern.collectives[entry->name];
     }
     if (with_collectives && step.collectives.empty()) continue;
     step.pattern.forwards = CountIn(forwards, step.interval);
@@ -178,6 +183,7 @@ Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std:
     for (const Step& step : of_rank) {
       counted.forwards |= step.pattern.forwards > 0;
       counted.loads |= step.pattern.loads > 0;
+      counted.transfers |= step.transfers;
     }
   }
   Together together(steps);

@@ -38,7 +38,8 @@ Driver DriverOf(const RankInput& rank, const TaskNames& names);
 
 // What makes steps alike.
 struct Pattern {
-  std::map<NameId, uint32_t> collectives;  // how many of each kind
+  // How many of each kind; not transfers, of which ranks of one step have different numbers.
+  std::map<NameId, uint32_t> collectives;
   uint32_t forwards = 0;
   uint32_t loads = 0;
   auto operator<=>(const Pattern&) const = default;
@@ -47,6 +48,7 @@ struct Pattern {
 struct Step {
   OwnInterval interval;
   std::vector<std::pair<uint32_t, uint64_t>> collectives;  // (group, number), by entry
+  bool transfers = false;                                  // some of them are
   Pattern pattern;
 };
 

@@ -23,6 +23,7 @@ std::optional<uint32_t> GroupOfAll(const WhyJob& job, const timeline::BuiltTimel
   std::map<uint32_t, uint64_t> launches;
   for (const why::RankInput& rank : job.input.ranks) {
     for (const why::CollectiveEntry& entry : rank.collectives) {
+      if (entry.transfer) continue;
       const uint32_t size = built.collectives.groups[entry.group].size;
       if (size == job.input.ranks.size()) ++launches[entry.group];
     }

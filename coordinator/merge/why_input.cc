@@ -155,7 +155,10 @@ class JobBuilder {
 
   WhyJob Build() {
     for (const auto& [rank, process] : ranks_.of) AddRank(rank, process);
-    for (const timeline::Collective& collective : built_.collectives.collectives) Add(collective);
+    for (const timeline::Collective& collective : built_.collectives.collectives) {
+      Add(built_.collectives.groups[collective.group], collective, nullptr);
+    }
+    AddTransfers();
     for (why::RankInput& rank : job_.input.ranks) {
       std::sort(rank.collectives.begin(), rank.collectives.end(),
                 [](const why::CollectiveEntry& a, const why::CollectiveEntry& b) {
@@ -239,8 +242,26 @@ class JobBuilder {
     return found->second;
   }
 
-  void Add(const timeline::Collective& collective) {
-    const timeline::CollectiveGroup& group = built_.collectives.groups[collective.group];
+  void AddTransfers() {
+    const timeline::Transfers& found = built_.transfers;
+    job_.input.transfers_left = found.unmatched_sends + found.unmatched_receives + found.undecided;
+    std::vector<uint64_t> numbers(found.channels.size());
+    for (const timeline::Transfer& transfer : found.transfers) {
+      const timeline::Channel& channel = found.channels[transfer.channel];
+      timeline::Collective pair;
+      pair.group = static_cast<uint32_t>(built_.collectives.groups.size()) + transfer.channel;
+      pair.number = numbers[transfer.channel]++;
+      pair.name = why::kTransferName;
+      pair.members.push_back({transfer.send_node, channel.source, transfer.send_begin,
+                              transfer.sent_at, transfer.sent, std::nullopt});
+      pair.members.push_back({transfer.receive_node, channel.destination, transfer.posted,
+                              transfer.posted_at, transfer.received, std::nullopt});
+      Add(channel.group, pair, &transfer);
+    }
+  }
+
+  void Add(const timeline::CollectiveGroup& group, const timeline::Collective& collective,
+           const timeline::Transfer* transfer) {
     if (group.job != job_.job || group.incarnation != job_.incarnation) return;
     const std::vector<int32_t> global = RanksOf(group);
     std::vector<std::pair<size_t, const timeline::CollectiveMember*>> members;
@@ -253,12 +274,19 @@ class JobBuilder {
       entry.group = collective.group;
       entry.number = collective.number;
       entry.name = NameOf(collective.name);
+      entry.transfer = transfer != nullptr;
       entry.entered_ns = member.entered.ns;
       if (member.left.has_value()) entry.left_ns = member.left->ns;
+      if (transfer != nullptr && member.left.has_value()) {
+        const bool sends = &member == collective.members.data();
+        entry.waited_ns = sends ? transfer->send_waited_ns : transfer->receive_waited_ns;
+        if (!entry.waited_ns.has_value()) ++job_.input.transfers_left;
+      }
       if (inputs_.bounds_hold) entry.timeline_ns = member.entered_at.ns;
       job_.input.ranks[place->second].collectives.push_back(entry);
     }
-    if (members.size() == group.size && members.size() > 1) AddArrival(collective, members);
+    const size_t wanted = transfer != nullptr ? 2 : group.size;
+    if (members.size() == wanted && wanted > 1) AddArrival(collective, members);
   }
 
   // Index into the job's ranks. Members are by rank in the group.
@@ -284,8 +312,9 @@ class JobBuilder {
     why::Arrival arrival;
     arrival.group = collective.group;
     arrival.number = collective.number;
-    // Of two ranks that broadcast over Gloo each waits for the other.
+    // Of two ranks that broadcast over Gloo, or send and receive, each waits for the other.
     arrival.everybody_waits = timeline::EverybodyWaits(collective.name, collective.may_be_empty) ||
+                              collective.name == why::kTransferName ||
                               (collective.name == kBroadcast && members.size() == 2);
     if (!arrival.everybody_waits) arrival.root = RootOf(collective, members);
     arrival.last = last->first;

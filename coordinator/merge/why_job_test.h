@@ -34,6 +34,7 @@ struct FakeRank {
   const char* ranks = "0-1";
   int size = 2;
   int64_t killed_ns = INT64_MAX;  // on the timeline
+  bool transfers = false;         // rank 0 sends to rank 1 in each step
   int root = -1;                  // what it launches is a broadcast of this rank's
 };
 
@@ -64,24 +65,25 @@ class RankText {
       Task(7, 2, launch_ns, launch_ns + 50 * kUs);
       Task(8, 3, launch_ns + 60 * kUs, left_ns);
       Task(7, 4, left_ns + 50 * kUs, left_ns + 250 * kUs);
+      if (rank_.transfers) Transfer(step, at + 2'900 * kUs);
     }
     const int64_t end_ns = kJobSteps * kJobStepNs + 10 * kUs;
     Add(end_ns, absl::StrCat("syncline:off generation=1 process=1 events=", events_.size() + 1,
                              " lost=0 cost_ns=1000"));
     std::stable_sort(events_.begin(), events_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::string text =
-        absl::StrCat("node ", rank_.node, " shift ", -rank_.zero_ns,
-                     "\nenv tracer_buffering_scheme uid\nenv tracer_buffering_id 0\n"
-                     "process key=1 uid=0 pid=10 pidns=5 ticks=7 rank=",
-                     rank_.rank,
-                     " command=\"/usr/bin/python -u /home/ann/train.py --lr 1\"\n"
-                     "thread 7 10 python\nthread 8 11 pt_gloo_runner\n"
-                     "name 1 aten::conv2d\n",
-                     rank_.root < 0 ? "name 2 c10d::allreduce_\nname 3 gloo:all_reduce\n"
-                                    : "name 2 c10d::broadcast_\nname 3 gloo:broadcast\n",
-                     "name 4 Optimizer.step#SGD.step\nname 5 0\nname 6 default_pg\nname 7 ",
-                     rank_.ranks, "\nname 8 PyTorch\nstream syncline_0\n");
+    std::string text = absl::StrCat(
+        "node ", rank_.node, " shift ", -rank_.zero_ns,
+        "\nenv tracer_buffering_scheme uid\nenv tracer_buffering_id 0\n"
+        "process key=1 uid=0 pid=10 pidns=5 ticks=7 rank=",
+        rank_.rank,
+        " command=\"/usr/bin/python -u /home/ann/train.py --lr 1\"\n"
+        "thread 7 10 python\nthread 8 11 pt_gloo_runner\n"
+        "name 1 aten::conv2d\n",
+        rank_.root < 0 ? "name 2 c10d::allreduce_\nname 3 gloo:all_reduce\n"
+                       : "name 2 c10d::broadcast_\nname 3 gloo:broadcast\n",
+        "name 4 Optimizer.step#SGD.step\nname 5 0\nname 6 default_pg\nname 7 ", rank_.ranks,
+        "\nname 8 PyTorch\nname 9 send\nname 10 recv\nstream syncline_0\n");
     for (const auto& [time_ns, event] : events_) absl::StrAppend(&text, time_ns, " ", event, "\n");
     return text;
   }
@@ -89,6 +91,15 @@ class RankText {
  private:
   void Add(int64_t at_ns, const std::string& event) {
     if (at_ns < rank_.killed_ns) events_.emplace_back(rank_.zero_ns + at_ns, event);
+  }
+  // Rank 1 has waited for it for 50 us.
+  void Transfer(int64_t id, int64_t at_ns) {
+    Add(at_ns, absl::StrCat("syncline_torch:transfer_begin thread=7 d1=", id,
+                            " group=5 name=", rank_.rank == 0 ? 9 : 10, " peer=+", 1 - rank_.rank,
+                            " tag=+0 bytes=8"));
+    if (rank_.rank == 0) return;
+    Add(at_ns + 80 * kUs,
+        absl::StrCat("syncline_torch:transfer_end thread=7 d1=", id, " peer=-1 waited=", 50 * kUs));
   }
   void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
     const std::string fields =

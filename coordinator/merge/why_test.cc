@@ -142,6 +142,32 @@ TEST_F(WhyTest, ABroadcastHasARoot) {
   EXPECT_EQ(input_.arrivals[0].root, std::nullopt);
 }
 
+TEST_F(WhyTest, ATransferIsACollectiveOfTwo) {
+  FakeRank first;
+  FakeRank second = kSecond;
+  first.transfers = second.transfers = true;
+  Write(Job(first, second));
+  const WhyResult result = Explained();
+  EXPECT_TRUE(result.answer.transfers);
+  EXPECT_TRUE(result.answer.findings.empty());
+  EXPECT_THAT(input_.arrivals, SizeIs(2 * kSteps));
+  EXPECT_LT(input_.transfers_left, 3u);
+  uint64_t waits = 0;
+  for (const analysis::why::RankInput& rank : input_.ranks) {
+    EXPECT_THAT(rank.collectives, SizeIs(2 * kSteps));
+    for (const analysis::why::CollectiveEntry& entry : rank.collectives) {
+      if (!entry.transfer) continue;
+      EXPECT_EQ(input_.names[entry.name], "send/recv");
+      EXPECT_EQ(entry.left_ns.has_value(), rank.rank == 1);
+      if (!entry.waited_ns.has_value()) continue;
+      ++waits;
+      EXPECT_EQ(*entry.waited_ns, 50 * kUs);
+      EXPECT_EQ(*entry.left_ns - entry.entered_ns, 80 * kUs);
+    }
+  }
+  EXPECT_EQ(waits, kSteps);
+}
+
 TEST_F(WhyTest, ASideOfAComparisonHasTheStepsAndTheRefusals) {
   WhyOptions options;
   options.input.inputs = {run_.string()};

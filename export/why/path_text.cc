@@ -59,8 +59,19 @@ std::string KindsText(const CriticalPath& path, bool followed) {
   return absl::StrJoin(names, ", ");
 }
 
-std::string CollectivesText(const CriticalPath& path) {
-  std::string text = absl::StrCat("collectives ", WithInterval(path.collectives));
+// What ranks wait in for each other.
+std::string MeetingsWord(const Answer& answer) {
+  const std::vector<CriticalPath::Kind>& kinds = answer.path->kinds;
+  const bool only = std::all_of(kinds.begin(), kinds.end(), [](const CriticalPath::Kind& kind) {
+    return kind.name == analysis::why::kTransferName;
+  });
+  if (!answer.transfers) return "collectives";
+  return only ? "transfers" : "collectives and transfers";
+}
+
+std::string CollectivesText(const Answer& answer) {
+  const CriticalPath& path = *answer.path;
+  std::string text = absl::StrCat(MeetingsWord(answer), " ", WithInterval(path.collectives));
   const std::string followed = KindsText(path, true);
   if (!followed.empty()) absl::StrAppend(&text, " (", followed, ")");
   if (IsSmall(path, path.not_followed_ns)) return text;
@@ -93,7 +104,7 @@ std::string SharesText(const Answer& answer) {
         absl::StrCat("of ", others == 1 ? "the other rank" : absl::StrCat(others, " other ranks"),
                      " ", Ms(others_ns), " ms"));
   }
-  texts.push_back(CollectivesText(path));
+  texts.push_back(CollectivesText(answer));
   return absl::StrCat("what a step of ", Ms(path.step.est_ns),
                       " ms waits for, one after the other: ", absl::StrJoin(texts, "; "));
 }
@@ -111,7 +122,7 @@ std::string SavesText(const Answer& answer) {
   const CriticalPath& path = *answer.path;
   const int64_t collectives_ns = std::min(CollectivesMost(answer), path.step.est_ns);
   const int64_t most_ns = std::min(collectives_ns, path.least_wait_ns);
-  return absl::StrCat("faster collectives would save at most ", Ms(most_ns), " ms (",
+  return absl::StrCat("faster ", MeetingsWord(answer), " would save at most ", Ms(most_ns), " ms (",
                       PercentText(path, most_ns),
                       "), as long as each rank's own work stays as it is",
                       answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known");

@@ -240,6 +240,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
                {"message", answer.refusal_text},
                {"recording", recording},
                {"job", answer.job},
+               {"sends_and_receives", answer.transfers},
                {"window_ns", IfKnown(answer.window_ns > 0, answer.window_ns)}};
   json["steps"] = {
       {"judged", answer.steps},

@@ -368,8 +368,13 @@ std::string NobodySentence(const Answer& answer) {
 
 std::string NotJudgedSentence(const Answer& answer) {
   return absl::StrCat(
-      answer.ranks.size() == 1
-          ? "One rank: there is none to compare it with. "
+      answer.ranks.size() == 1 ? "One rank: there is none to compare it with. "
+      : answer.transfers
+          ? "Ranks send to each other and receive: they may do different parts of the work, so how "
+            "long each works is not compared. "
+      : answer.transfers_left > 0
+          ? "No collective, and sends or receives of which the other end was not recorded: whether "
+            "the ranks wait for each other is not known, and none is compared. "
           : "No collective: the ranks do not wait for each other, so none is compared. ",
       "A step takes ", Ms(answer.mean_step_ns), " ms. ", ComputeSentence(answer));
 }

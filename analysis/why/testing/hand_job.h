@@ -26,7 +26,8 @@ class HandJob {
                     "PyTorch",
                     "gloo:all_reduce",
                     "allreduce",
-                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"};
+                    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                    "send/recv"};
     for (int32_t rank = 0; rank < ranks; ++rank) {
       RankInput& of_rank = input_.ranks.emplace_back();
       of_rank.rank = rank;
@@ -52,6 +53,19 @@ class HandJob {
   void Broadcast() {
     input_.arrivals.back().everybody_waits = false;
     input_.arrivals.back().root = 0;
+  }
+  // One rank's side of what two ranks send and receive: called for at `at`, waited for from `asked`
+  // until `end`. Each channel is a group.
+  void Transfer(size_t rank, uint32_t group, uint64_t number, int64_t at, int64_t asked,
+                int64_t end) {
+    const auto ns = [&](int64_t ms) { return base_ns_ + ms * kMs; };
+    CollectiveEntry entry{group, number, 8, ns(at), ns(end), ns(at)};
+    entry.transfer = true;
+    entry.waited_ns = (end - asked) * kMs;
+    input_.ranks[rank].collectives.push_back(entry);
+    if (rank == 1) {
+      input_.arrivals.push_back({group, number, true, std::nullopt, 0, 0, Level::kProven});
+    }
   }
   void NextStep(int64_t ms) { base_ns_ += ms * kMs; }
   JobInput& Done() {
