@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kStepsWanted = 60;
 constexpr int64_t kCoveredPercentMin = 95;
 constexpr size_t kEndsShown = 3;
+constexpr int64_t kTransfersDivisor = 50;  // of all time: less waiting for transfers says nothing
 // Less of the steps' time than this, and the samples say too little of the steps: a sampler that
 // was killed, a full disk.
 constexpr double kSampledMin = 0.9;
@@ -103,12 +104,19 @@ void CheckCoverage(const JobInput& input, Judged* judged) {
 std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   std::vector<Driver> drivers;
   bool launches = false;
+  int64_t transfers = 0;
+  int64_t steps = 0;
   for (const RankInput& rank : input.ranks) {
     const Driver driver = DriverOf(rank, judged->names);
     drivers.push_back(driver);
     launches |= driver.launches > 0;
-    judged->transfers |= std::any_of(rank.collectives.begin(), rank.collectives.end(),
-                                     [](const CollectiveEntry& one) { return one.transfer; });
+    if (driver.thread != nullptr) {
+      steps += std::count_if(
+          driver.thread->spans.begin(), driver.thread->spans.end(),
+          [&](const TaskSpan& span) { return judged->names.Is(span.name, Role::kStep); });
+    }
+    transfers += std::count_if(rank.collectives.begin(), rank.collectives.end(),
+                               [](const CollectiveEntry& one) { return one.transfer; });
     if (driver.thread == nullptr) {
       Refuse(Refusal::kNoPyTorchOperators,
              absl::StrCat(RankName(rank),
@@ -124,7 +132,9 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
              judged);
     }
   }
-  judged->collective_job = (launches || judged->transfers) && input.ranks.size() > 1;
+  // A transfer now and then does not tie steps together.
+  launches |= transfers > 0 && transfers * 2 >= steps;
+  judged->collective_job = launches && input.ranks.size() > 1;
   return drivers;
 }
 
@@ -308,6 +318,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     pooled.push_back({silences[i], rank.collectives});
     total_ns += segments[i].back().end_ns - segments[i].front().begin_ns;
   }
+  int64_t transfers_ns = 0;
   std::set<Site> rare;
   const std::set<Site> sites = BlockingSites(pooled, total_ns, &rare);
   for (size_t i = 0; i < ranks; ++i) {
@@ -316,6 +327,9 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     const ThreadInput& driver = *drivers[i].thread;
     std::vector<Wait> found = WaitsOf(pooled[i], sites);
     const std::vector<OwnInterval> waits = IntervalsOf(found);
+    for (const Wait& wait : found) {
+      if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
+    }
     const std::vector<OwnInterval> collections = CollectionsOf(driver, judged->names);
     std::vector<Piece> pieces =
         PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
@@ -347,6 +361,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);
   }
+  judged->transfers = transfers_ns * kTransfersDivisor >= total_ns && transfers_ns > 0;
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ struct Judged {
   // Of the judged steps, the collectives that all ranks entered: by step.
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;
   bool collective_job = false;  // else nobody waits for anybody
-  bool transfers = false;       // ranks also send to each other, and wait there
+  // Ranks also send to each other, and wait there for 2 % of the time or more.
+  bool transfers = false;
   OperatorTimes operators;
   Refusal refusal = Refusal::kNone;
   std::string refusal_text;

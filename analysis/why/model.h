@@ -249,8 +249,10 @@ struct Answer {
   int64_t median_step_ns = 0;      // of the judged steps of all ranks
   int64_t longest_step_ns = 0;
   std::vector<RankSummary> ranks;  // by rank
-  bool transfers = false;          // ranks send to each other: own work is not compared
-  uint64_t transfers_left = 0;     // sends and receives of which the other is not known
+  // Ranks send to each other, and wait there: own work is not compared.
+  bool transfers = false;
+  bool few_transfers = false;   // no collective, and fewer transfers than one in two steps
+  uint64_t transfers_left = 0;  // sends and receives of which the other is not known
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
   // With kNobody: the rank with most own work, and whether its interval is too wide to say so.

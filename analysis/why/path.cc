@@ -380,15 +380,15 @@ bool Receives(const Judged& judged) {
   return false;
 }
 
+}  // namespace
+
 uint64_t TransfersOf(const JobInput& input) {
-  uint64_t count = input.transfers_left;
+  uint64_t count = 0;
   for (const RankInput& rank : input.ranks) {
     for (const CollectiveEntry& entry : rank.collectives) count += entry.transfer ? 1 : 0;
   }
   return count;
 }
-
-}  // namespace
 
 EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
   std::set<std::pair<uint32_t, uint64_t>> known;
@@ -440,7 +440,7 @@ std::string PathUnknown(const JobInput& input, const Judged& judged) {
   if (counts.unknown * kHiddenDivisor > counts.all) {
     return "of more than 2 % of the collectives an end, or the entry of a rank, was not recorded";
   }
-  if (input.transfers_left * kHiddenDivisor > TransfersOf(input)) {
+  if (input.transfers_left * kHiddenDivisor > input.transfers_left + TransfersOf(input)) {
     return "of more than 2 % of the sends and receives the other end, or how long a rank waited, "
            "was "
            "not recorded";

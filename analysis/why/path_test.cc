@@ -290,6 +290,39 @@ TEST(Path, GoesThroughWhatRanksSendToEachOther) {
   EXPECT_THAT(Explain(input).path_unknown, HasSubstr("sends and receives"));
 }
 
+// Ranks that work alike, and hardly wait for what they send, are compared.
+TEST(Path, AFewTransfersDoNotMakeAPipeline) {
+  FakeJobOptions options;
+  options.trouble[1].input_ns = 10 * kMs;
+  FakeJob job(options);
+  JobInput& input = job.input();
+  CollectiveEntry sent = input.ranks[1].collectives[3];
+  sent.group = 77;
+  sent.transfer = true;
+  sent.left_ns.reset();
+  input.ranks[1].collectives.insert(input.ranks[1].collectives.begin() + 4, sent);
+  const Answer answer = Explain(input);
+  EXPECT_FALSE(answer.transfers);
+  EXPECT_EQ(answer.verdict, Verdict::kCause);
+}
+
+TEST(Path, OfTransfersNowAndThenStepsAreNotMade) {
+  HandJob job;
+  for (uint64_t step = 0; step < kSteps; ++step) {
+    if (step % 8 == 0) job.Transfer(0, 1, step, 0, 0, 1);
+    if (step % 8 == 0) job.Transfer(1, 1, step, 0, 0, 1);
+    for (const size_t rank : {0, 1}) {
+      job.Compute(rank, 1, 10);
+      job.StepOptimizer(rank, 10, 12);
+    }
+    job.NextStep(12);
+  }
+  const Answer answer = Explain(job.Done());
+  EXPECT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+  EXPECT_EQ(answer.steps, kSteps - 1);
+  EXPECT_TRUE(answer.few_transfers);
+}
+
 // What was sent while the rank went on working did not hold it up.
 TEST(Path, DoesNotGoThroughATransferThatWasUnderWay) {
   HandJob job;

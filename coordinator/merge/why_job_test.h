@@ -65,7 +65,7 @@ class RankText {
       Task(7, 2, launch_ns, launch_ns + 50 * kUs);
       Task(8, 3, launch_ns + 60 * kUs, left_ns);
       Task(7, 4, left_ns + 50 * kUs, left_ns + 250 * kUs);
-      if (rank_.transfers) Transfer(step, at + 2'900 * kUs);
+      if (rank_.transfers) Transfer(step, at + 2'700 * kUs);
     }
     const int64_t end_ns = kJobSteps * kJobStepNs + 10 * kUs;
     Add(end_ns, absl::StrCat("syncline:off generation=1 process=1 events=", events_.size() + 1,
@@ -92,14 +92,14 @@ class RankText {
   void Add(int64_t at_ns, const std::string& event) {
     if (at_ns < rank_.killed_ns) events_.emplace_back(rank_.zero_ns + at_ns, event);
   }
-  // Rank 1 has waited for it for 50 us.
+  // Rank 1 has waited for it for 150 us.
   void Transfer(int64_t id, int64_t at_ns) {
     Add(at_ns, absl::StrCat("syncline_torch:transfer_begin thread=7 d1=", id,
                             " group=5 name=", rank_.rank == 0 ? 9 : 10, " peer=+", 1 - rank_.rank,
                             " tag=+0 bytes=8"));
     if (rank_.rank == 0) return;
-    Add(at_ns + 80 * kUs,
-        absl::StrCat("syncline_torch:transfer_end thread=7 d1=", id, " peer=-1 waited=", 50 * kUs));
+    Add(at_ns + 200 * kUs, absl::StrCat("syncline_torch:transfer_end thread=7 d1=", id,
+                                       " peer=-1 waited=", 150 * kUs));
   }
   void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
     const std::string fields =

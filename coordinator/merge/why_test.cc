@@ -161,8 +161,8 @@ TEST_F(WhyTest, ATransferIsACollectiveOfTwo) {
       EXPECT_EQ(entry.left_ns.has_value(), rank.rank == 1);
       if (!entry.waited_ns.has_value()) continue;
       ++waits;
-      EXPECT_EQ(*entry.waited_ns, 50 * kUs);
-      EXPECT_EQ(*entry.left_ns - entry.entered_ns, 80 * kUs);
+      EXPECT_EQ(*entry.waited_ns, 150 * kUs);
+      EXPECT_EQ(*entry.left_ns - entry.entered_ns, 200 * kUs);
     }
   }
   EXPECT_EQ(waits, kSteps);

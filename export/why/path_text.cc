@@ -62,11 +62,11 @@ std::string KindsText(const CriticalPath& path, bool followed) {
 // What ranks wait in for each other.
 std::string MeetingsWord(const Answer& answer) {
   const std::vector<CriticalPath::Kind>& kinds = answer.path->kinds;
-  const bool only = std::all_of(kinds.begin(), kinds.end(), [](const CriticalPath::Kind& kind) {
-    return kind.name == analysis::why::kTransferName;
-  });
-  if (!answer.transfers) return "collectives";
-  return only ? "transfers" : "collectives and transfers";
+  const auto transfers = std::count_if(
+      kinds.begin(), kinds.end(),
+      [](const CriticalPath::Kind& kind) { return kind.name == analysis::why::kTransferName; });
+  if (transfers == 0) return "collectives";
+  return static_cast<size_t>(transfers) == kinds.size() ? "transfers" : "collectives and transfers";
 }
 
 std::string CollectivesText(const Answer& answer) {

@@ -372,6 +372,9 @@ std::string NotJudgedSentence(const Answer& answer) {
       : answer.transfers
           ? "Ranks send to each other and receive: they may do different parts of the work, so how "
             "long each works is not compared. "
+      : answer.few_transfers
+          ? "No collective, and sends and receives in fewer than half of the steps: no rank is "
+            "compared. "
       : answer.transfers_left > 0
           ? "No collective, and sends or receives of which the other end was not recorded: whether "
             "the ranks wait for each other is not known, and none is compared. "

@@ -22,11 +22,13 @@ JOB = os.path.join(REPOSITORY, "tests", "integration", "path_job")
 JOBS = "/opt/syncline/var/jobs"
 SECONDS = 4
 # Milliseconds that rank 0's loader sleeps before the first collective, and rank 0 before the
-# second; the same of rank 1; and megabytes of a third collective.
-IN_TURN = (20, 5, 5, 20, 0)
-TOGETHER = (12, 13, 12, 13, 0)
-WITH_LARGE = (20, 5, 5, 20, 8)
-WITHOUT_INPUT = (0, 5, 5, 20, 0)
+# second; the same of rank 1; megabytes of a third collective; and how they meet (train.py).
+IN_TURN = (20, 5, 5, 20, 0, 0)
+TOGETHER = (12, 13, 12, 13, 0, 0)
+WITH_LARGE = (20, 5, 5, 20, 8, 0)
+WITHOUT_INPUT = (0, 5, 5, 20, 0, 0)
+PIPELINE = (20, 0, 0, 8, 0, 1)
+WITH_BROADCAST = (20, 5, 5, 20, 0, 2)
 # A sleep lasts longer than it should, and what has to be done meanwhile takes time on two cores.
 NEAR_MS = 3
 NEAR_BOTH_MS = 5  # of two recordings
@@ -76,6 +78,8 @@ def answers(fleet):
             ("together", TOGETHER),
             ("large", WITH_LARGE),
             ("fast", WITHOUT_INPUT),
+            ("pipeline", PIPELINE),
+            ("broadcast", WITH_BROADCAST),
         )
     }
 
@@ -125,6 +129,29 @@ def test_a_large_collective_is_on_the_path_for_what_it_costs(answers):
     more -= ms(without["critical_path"], "collectives_ns")
     assert abs(more - (after_ms - before_ms)) < NEAR_BOTH_MS, (more, before_ms, after_ms)
     assert more > NEAR_MS
+
+
+def test_a_pipeline_is_followed_from_stage_to_stage(fleet, answers):
+    run, told, step_ms = answers["pipeline"]
+    assert told["sends_and_receives"] and told["verdict"]["ranks"] == [], told["verdict"]
+    path = told["critical_path"]
+    assert abs(ms(path, "step_ns") - step_ms) < NEAR_MS
+    first, second = (rank["own_work_ns"]["est"] / 1e6 for rank in path["ranks"])
+    assert 20 <= first < 20 + NEAR_MS and 8 <= second < 8 + NEAR_MS, path
+    waits = [rank["parts"]["wait_and_transfer_ns"] / 1e6 for rank in told["ranks"]]
+    assert 8 <= waits[0] < 8 + NEAR_MS and 20 - NEAR_MS < waits[1] < 20 + NEAR_MS, waits
+    text = " ".join(fleet.syncline("why", run).stdout.split())
+    assert "STEPS Ranks send to each other and receive" in text, text
+
+
+def test_a_broadcast_is_followed_like_a_collective_that_all_wait_in(answers):
+    _, told, _ = answers["broadcast"]
+    assert set(told["steps"]["class"].split(", ")) == {"allreduce x1", "broadcast x1"}
+    path = told["critical_path"]
+    for rank in path["ranks"]:
+        assert 20 <= rank["own_work_ns"]["est"] / 1e6 < 20 + NEAR_MS, path
+    assert path["not_followed_ns"] == 0
+    assert abs(told["replay_error_ns"]) / 1e6 < 1
 
 
 def test_the_text_says_the_same(fleet, answers):

@@ -5,9 +5,11 @@ A step: each rank's data loader sleeps and all reduce a small tensor; each rank 
 reduce again; then they step an optimizer. How long they sleep, and whether a large tensor is
 reduced behind that, the file `phases` says, which is read again now and then:
 
-  FIRST_OF_RANK_0 SECOND_OF_RANK_0 FIRST_OF_RANK_1 SECOND_OF_RANK_1 MEGABYTES
+  FIRST_OF_RANK_0 SECOND_OF_RANK_0 FIRST_OF_RANK_1 SECOND_OF_RANK_1 MEGABYTES HOW
 
-The first four are milliseconds. A line on standard output is the ranks' own count: the mode and how
+The first four are milliseconds. With HOW 1 they are the stages of a pipeline instead: behind its
+loader rank 0 sends to rank 1, which sleeps and sends back. With 2 the first collective is a
+broadcast. A line on standard output is the ranks' own count: the mode and how
 long its steps took, by their own clock.
 """
 
@@ -18,6 +20,7 @@ import torch
 import torch.distributed as dist
 
 EVERY = 20  # steps to a line
+PIPELINE, BROADCAST = 1, 2
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -51,6 +54,15 @@ class Sleep(torch.autograd.Function):
         return gradient, None
 
 
+def pass_on(rank, batch, seconds):
+    if rank == 0:
+        dist.send(batch, 1)
+        dist.recv(batch, 1)
+    else:
+        dist.recv(batch, 0)
+        dist.send(Sleep.apply(batch, seconds), 0)
+
+
 def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -74,9 +86,16 @@ def main():
             large = torch.ones(max(1, int(phases[4]) * 250_000))
         batches.seconds = int(phases[2 * rank]) / 1e3
         small = next(loader)
-        dist.all_reduce(small)
-        Sleep.apply(small, int(phases[2 * rank + 1]) / 1e3)
-        dist.all_reduce(small)
+        seconds = int(phases[2 * rank + 1]) / 1e3
+        if phases[5] == PIPELINE:
+            pass_on(rank, small, seconds)
+        else:
+            if phases[5] == BROADCAST:
+                dist.broadcast(small, 0)
+            else:
+                dist.all_reduce(small)
+            Sleep.apply(small, seconds)
+            dist.all_reduce(small)
         if phases[4] > 0:
             dist.all_reduce(large)
         weights.grad = torch.zeros(256)
