@@ -82,6 +82,44 @@ class ProcessGroups(TorchProgram):
         self.assertGreater(kinds[False], 2)
         self.assertLess(abs(kinds[True] - 4 * kinds[False]), 8)
 
+    def test_what_is_hushed_in_a_backward_pass_leaves_one_observer(self):
+        # As a transfer there does: autograd puts a thread's observers back when a node ends.
+        process = self.start(
+            """
+            import syncline_torch
+            import torch.distributed as dist
+            dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+
+            class Exchange(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, values):
+                    return values.clone()
+
+                @staticmethod
+                def backward(ctx, gradient):
+                    operators = syncline_torch.start.hook.operators
+                    operators.hush()
+                    gradient.cos()
+                    operators.speak()
+                    return gradient
+
+            values = torch.ones(4, requires_grad=True)
+            while not ended.is_set():
+                step()
+                dist.barrier()
+                Exchange.apply(values).sum().backward()
+                torch.ones(4).atan()
+            """
+        )
+        events = self.record()
+        self.end(process)
+        names = {e.id: e.text for e in events if e.name == "syncline:name"}
+        begun = [names[e.fields["name"]] for e in events if e.name == "syncline_itt:task_begin"]
+        calls = sum(1 for e in events if e.name == "syncline_torch:collective")
+        self.assertGreater(calls, 5)
+        self.assertLess(abs(begun.count("aten::atan") - calls), 3)
+        self.assertEqual(begun.count("aten::cos"), 0)
+
 
 if __name__ == "__main__":
     torch_program.main()

@@ -305,8 +305,8 @@ class WithTorch(TorchProgram):
         self.end(process)
 
     def test_a_turn_that_comes_in_the_middle_of_a_transfer(self):
-        """Our observer is off for the transfer. The hook is called twice a second, between any two
-        bytecodes, and must neither switch it on beneath us nor be undone by us."""
+        """Our observer is not called in the transfer. The hook is called twice a second, between
+        any two bytecodes, and must neither be undone by us nor leave the thread unobserved."""
         process = self.start(
             """
             import sys, torch.distributed as dist
@@ -333,6 +333,8 @@ class WithTorch(TorchProgram):
             generation = 0  # the recording ends
             send()
             assert hook.usable
+            with torch.autograd.profiler.profile() as profile: torch.ones(4).cos()
+            assert any(event.name == "aten::cos" for event in profile.function_events)
             for line in sorted(map(str, seen)): print(line)
             """
         )
@@ -341,7 +343,7 @@ class WithTorch(TorchProgram):
         self.generation = 1
         self.fixture.wait_for(lambda: self.recorded() >= 2000, "events", 60)
         none, itt = "NONE", "ITT"
-        seen = [(0, none), (0, none, none), (None, itt), (None, none, none)]
+        seen = [(0, itt, none), (0, none), (None, itt), (None, itt, itt)]
         self.assertEqual(self.end(process).splitlines(), [str(line) for line in seen])
         events, _ = self.fixture.end_session(session)
         self.assertGreater(self.count(events, "aten::linear"), 4)

@@ -435,15 +435,18 @@ class Hook:
             if kept is not None and kept[0] is reference:
                 forget(key, None)
 
-        self.transfers[key] = (weakref.ref(work, gone), transfer, any_source)
+        # The last: since when the program waits.
+        self.transfers[key] = [weakref.ref(work, gone), transfer, any_source, None]
 
     def _make_wait(self, original):
         def wait(work, *arguments, **named):
-            begin = monotonic_ns() if self.transfers else 0
+            kept = self.transfers.get(id(work)) if self.transfers else None
+            if kept is not None and kept[3] is None:  # one that failed waits on in the next
+                kept[3] = monotonic_ns()
             result = original(work, *arguments, **named)
             kept = self.transfers.pop(id(work), None)
             if kept is not None and kept[0]() is work:
-                waited = monotonic_ns() - begin if begin else 0
+                waited = monotonic_ns() - kept[3]
                 self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1, waited)
             return result
 
