@@ -147,7 +147,8 @@ void TorchObserver::OnTransferEnd(const NodeEvent& event) {
     if (event.fields.Has(Field::kWaited)) {
       waited_ns = static_cast<int64_t>(event.fields.U64(Field::kWaited));
     }
-    parts_.transfers->OnEnd(*number, id.d1, peer, waited_ns, PlaceOf(event.at));
+    const int32_t tid = parts_.tables.threads()[event.thread].tid;
+    parts_.transfers->OnEnd(*number, id.d1, peer, tid, waited_ns, PlaceOf(event.at));
   }
 }
 
@@ -173,6 +174,7 @@ void TorchObserver::OnTransferBegin(std::string_view group, const NodeEvent& eve
   Span* span = parts_.tracks->ProcessAt(event.process)
                    .async->Begin({kTransferGroup, 0, fields.Id()}, label, event.at);
   begin.track = span->track;
+  begin.tid = parts_.tables.threads()[event.thread].tid;
   const auto add = [&](std::string_view text, Argument argument) {
     argument.key = context_.emitter->Text(text);
     span->arguments.push_back(argument);

@@ -63,18 +63,20 @@ void TransferMatcher::OnBegin(uint32_t process, const Begin& begin, const Place&
   end.peer = begin.peer;
   end.tag = begin.tag;
   end.send = begin.send;
+  end.threads.tid = begin.tid;
   at.open[begin.id] = {&group, group.ends.size()};
   group.ends.push_back(end);
 }
 
-void TransferMatcher::OnEnd(uint32_t process, uint64_t id, int32_t peer,
+void TransferMatcher::OnEnd(uint32_t process, uint64_t id, int32_t peer, int32_t tid,
                             std::optional<int64_t> waited_ns, const Place& place) {
   Process& at = processes_[process];
   const auto open = at.open.find(id);
   if (open == at.open.end()) return;
   End& end = open->second.first->ends[open->second.second];
   end.end = place;
-  end.waited_ns = waited_ns;
+  end.threads.waited_tid = tid;
+  end.threads.waited_ns = waited_ns;
   if (end.peer < 0) end.peer = peer;
   at.open.erase(open);
 }
@@ -141,6 +143,7 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     const End& receive = *sides.receives.ends[static_cast<size_t>(i + shift)];
     result->unmatched_sends -= Counts(send) ? 1 : 0;
     result->unmatched_receives -= Counts(receive) ? 1 : 0;
+    send.paired = receive.paired = true;
     if (!Counts(receive)) continue;
     Transfer transfer;
     transfer.channel = static_cast<uint32_t>(result->channels.size() - 1);
@@ -150,8 +153,8 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     transfer.send_begin = send.begin.node;
     transfer.sent_at = send.begin.timeline;
     if (send.end.has_value()) transfer.sent = send.end->node;
-    transfer.send_waited_ns = send.waited_ns;
-    transfer.receive_waited_ns = receive.waited_ns;
+    transfer.send_threads = send.threads;
+    transfer.receive_threads = receive.threads;
     transfer.posted = receive.begin.node;
     transfer.posted_at = receive.begin.timeline;
     if (receive.end.has_value()) {
@@ -194,6 +197,25 @@ std::vector<TransferMatcher::Sides> TransferMatcher::LivesOf(Ends* ends) {
     return a.sends.begin_ns() < b.sends.begin_ns();
   });
   return lives;
+}
+
+void TransferMatcher::AddLoose(Transfers* result) const {
+  for (const auto& [number, process] : processes_) {
+    for (const auto& [name, group] : process.groups) {
+      if (group.facts.size == 0) continue;
+      for (const End& end : group.ends) {
+        if (end.paired || !Counts(end)) continue;
+        LooseEnd& loose = result->loose.emplace_back();
+        loose.group = group.facts;
+        loose.rank = group.rank;
+        loose.send = end.send;
+        loose.begin = end.begin.node;
+        loose.begin_at = end.begin.timeline;
+        if (end.end.has_value()) loose.end = end.end->node;
+        loose.threads = end.threads;
+      }
+    }
+  }
 }
 
 Transfers TransferMatcher::Match(const std::optional<Interval>& cut) {
@@ -244,6 +266,7 @@ Transfers TransferMatcher::Match(const std::optional<Interval>& cut) {
       Pair(sides, *shift, &result);
     }
   }
+  AddLoose(&result);
   return result;
 }
 

@@ -45,6 +45,24 @@ struct Channel {
   int32_t tag = 0;
 };
 
+// Of one side: who called for it, and who waited for it how long. Tids as the process sees them.
+struct TransferThreads {
+  int32_t tid = 0;
+  int32_t waited_tid = 0;
+  std::optional<int64_t> waited_ns;  // nullopt: nobody waited, or not recorded
+};
+
+// One side of which the other is not known.
+struct LooseEnd {
+  CollectiveGroup group;
+  int32_t rank = 0;  // in the group
+  bool send = false;
+  NodeTime begin;
+  TimelineTime begin_at;
+  std::optional<NodeTime> end;
+  TransferThreads threads;
+};
+
 struct Transfer {
   uint32_t channel = 0;  // index into Transfers::channels
   uint32_t send_node = 0;
@@ -53,9 +71,8 @@ struct Transfer {
   NodeTime send_begin;  // the program called it
   TimelineTime sent_at;
   std::optional<NodeTime> sent;  // the sender has waited for it; nullopt: as of `received`
-  // How long each has waited then; nullopt: not recorded.
-  std::optional<int64_t> send_waited_ns;
-  std::optional<int64_t> receive_waited_ns;
+  TransferThreads send_threads;
+  TransferThreads receive_threads;
   NodeTime posted;  // the receiver called for it
   TimelineTime posted_at;
   std::optional<NodeTime> received;  // it has waited for it; nullopt: it did not, or not recorded
@@ -67,6 +84,7 @@ struct Transfer {
 struct Transfers {
   std::vector<Channel> channels;
   std::vector<Transfer> transfers;  // by channel, in order
+  std::vector<LooseEnd> loose;      // of groups that were announced
   uint64_t unmatched_sends = 0;     // begun or ended outside what is recorded of the other rank
   uint64_t unmatched_receives = 0;
   uint64_t undecided = 0;  // of both, on channels whose shift is not known, of unknown groups
@@ -83,6 +101,7 @@ class TransferMatcher {
     int32_t tag = 0;
     uint64_t bytes = 0;
     TrackId track = kNoTrack;
+    int32_t tid = 0;  // who called for it, as the process sees it
   };
 
   // All in the process's order of time. The group's next operation has the number `sequence`.
@@ -91,9 +110,9 @@ class TransferMatcher {
   void OnSequence(uint32_t process, std::string_view group, uint64_t sequence);
   void OnBegin(uint32_t process, const Begin& begin, const Place& place);
   // `peer`: from whom it came, where the begin did not know; -1: unknown still.
-  // `waited_ns`: how long the program has waited for it then; nullopt: not recorded.
-  void OnEnd(uint32_t process, uint64_t id, int32_t peer, std::optional<int64_t> waited_ns,
-             const Place& place);
+  // `tid`: who has waited for it, and how long; nullopt: not recorded.
+  void OnEnd(uint32_t process, uint64_t id, int32_t peer, int32_t tid,
+             std::optional<int64_t> waited_ns, const Place& place);
 
   // Once, after everything was given. With a cut: transfers received in it (where that was not
   // recorded: called for in it), and ends of others that ended in it.
@@ -104,7 +123,8 @@ class TransferMatcher {
     uint64_t bytes = 0;
     Place begin;
     std::optional<Place> end;
-    std::optional<int64_t> waited_ns;
+    TransferThreads threads;
+    mutable bool paired = false;
     uint64_t number = 0;  // PyTorch's of the operation, at this rank
     TrackId track = kNoTrack;
     int32_t peer = -1;
@@ -153,6 +173,7 @@ class TransferMatcher {
   static std::optional<int64_t> ByNumber(const Sides& sides, const std::vector<int64_t>& shifts);
   static std::optional<int64_t> ShiftOf(const Sides& sides, uint32_t group_size);
   void Pair(const Sides& sides, int64_t shift, Transfers* result) const;
+  void AddLoose(Transfers* result) const;
   bool Counts(const End& end) const { return !cut_ || cut_->Contains(end.ended()); }
   uint64_t Counted(std::span<const End* const> ends) const;
 

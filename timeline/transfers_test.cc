@@ -35,7 +35,7 @@ class Rank {
     return Begin(false, peer, at_ns, tag, bytes);
   }
   void Ended(uint64_t id, int64_t at_ns, int32_t peer = -1) {
-    matcher_->OnEnd(number_, id, peer, std::nullopt, At(at_ns));
+    matcher_->OnEnd(number_, id, peer, 1, std::nullopt, At(at_ns));
   }
   void Received(int32_t peer, int64_t at_ns, int32_t tag = 0, uint64_t bytes = 8) {
     Ended(Receive(peer, at_ns - 1, tag, bytes), at_ns);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <span>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -100,19 +102,52 @@ void SetAwaited(const RankSilences& rank, const Silence& silence, Wait* wait) {
       });
 }
 
+// Of a thread, by begin; none overlaps the next.
+std::vector<Wait> TransferWaits(std::span<const CollectiveEntry> entries, int32_t tid) {
+  std::vector<Wait> waits;
+  for (uint32_t i = 0; i < entries.size(); ++i) {
+    const CollectiveEntry& entry = entries[i];
+    if (!entry.transfer || entry.waited_tid != tid || entry.waited_ns <= 0) continue;
+    if (!entry.left_ns.has_value()) continue;
+    waits.push_back({{*entry.left_ns - entry.waited_ns, *entry.left_ns}, i});
+  }
+  std::sort(waits.begin(), waits.end(),
+            [](const Wait& a, const Wait& b) { return a.interval.end_ns < b.interval.end_ns; });
+  int64_t until_ns = INT64_MIN;
+  for (Wait& wait : waits) {
+    wait.interval.begin_ns = std::max(wait.interval.begin_ns, until_ns);
+    until_ns = wait.interval.end_ns;
+  }
+  return waits;
+}
+
+// What of `waits` lies beside `others`, and these; both in order.
+std::vector<Wait> Merged(std::vector<Wait> waits, const std::vector<Wait>& others) {
+  std::vector<Wait> merged = others;
+  auto other = others.begin();
+  for (Wait& wait : waits) {
+    OwnInterval& left = wait.interval;
+    while (other != others.end() && other->interval.end_ns <= left.begin_ns) ++other;
+    for (auto at = other; at != others.end() && at->interval.begin_ns < left.end_ns; ++at) {
+      if (at->interval.end_ns < left.end_ns) {
+        left.begin_ns = at->interval.end_ns;
+      } else {
+        left.end_ns = at->interval.begin_ns;
+      }
+    }
+    if (left.begin_ns < left.end_ns) merged.push_back(wait);
+  }
+  std::sort(merged.begin(), merged.end(),
+            [](const Wait& a, const Wait& b) { return a.interval.begin_ns < b.interval.begin_ns; });
+  std::erase_if(merged, [](const Wait& wait) { return wait.interval.length_ns() <= 0; });
+  return merged;
+}
+
 }  // namespace
 
-std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites) {
+std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites, int32_t tid) {
   std::vector<Wait> waits;
   for (const Silence& silence : rank.silences) {
-    int64_t since_ns = silence.begin_ns;
-    for (const uint32_t index : silence.transfers) {
-      const CollectiveEntry& entry = rank.collectives[index];
-      since_ns = std::max(since_ns, *entry.left_ns - *entry.waited_ns);
-      if (*entry.left_ns <= since_ns) continue;
-      waits.push_back({{since_ns, *entry.left_ns}, index});
-      since_ns = *entry.left_ns;
-    }
     if (silence.pending.empty() || !sites.contains(silence.site)) continue;
     const CollectiveEntry* left = nullptr;  // the last to leave within the silence
     const CollectiveEntry* open = nullptr;  // the first entered of those that leave behind it
@@ -128,12 +163,11 @@ std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites)
     const bool released =
         left != nullptr && (open == nullptr || silence.end_ns - *left->left_ns < near_ns);
     const CollectiveEntry& awaited = released ? *left : *open;
-    if (released && *awaited.left_ns <= since_ns && since_ns > silence.begin_ns) continue;
-    waits.push_back({{std::max(since_ns, awaited.entered_ns), silence.end_ns},
+    waits.push_back({{std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns},
                      static_cast<uint32_t>(&awaited - rank.collectives.data())});
     SetAwaited(rank, silence, &waits.back());
   }
-  return waits;
+  return Merged(std::move(waits), TransferWaits(rank.collectives, tid));
 }
 
 }  // namespace syncline::analysis::why

@@ -35,9 +35,9 @@ struct Wait {
 };
 
 // The waits of one rank: at blocking sites, from when the collective waited for was entered to the
-// silence's end; and in any silence for transfers, as long as the program waited for them. In
+// silence's end; and, wherever they are, for transfers as long as this thread waited for them. In
 // order; none overlaps the next.
-std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites);
+std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites, int32_t tid);
 
 }  // namespace syncline::analysis::why
 

@@ -145,7 +145,6 @@ Answer Explain(const JobInput& input) {
   if (answer.refusal != Refusal::kNone) return answer;
   answer.transfers = judged.transfers;
   answer.few_transfers = !judged.collective_job && TransfersOf(input) > 0;
-  answer.transfers_left = input.transfers_left;
   SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);

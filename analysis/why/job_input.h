@@ -58,7 +58,11 @@ struct CollectiveEntry {
   // hold.
   std::optional<int64_t> timeline_ns;
   bool transfer = false;
-  std::optional<int64_t> waited_ns;  // of a transfer: the thread waited so long until left_ns
+  // Of a transfer.
+  bool sends = false;
+  int32_t tid = 0;         // who called for it; 0: the other side is not known
+  int32_t waited_tid = 0;  // who waited for it
+  int64_t waited_ns = 0;   // how long, until left_ns
 };
 
 struct RankInput {
@@ -97,8 +101,7 @@ struct JobInput {
   bool clock_bounds_hold = true;            // false: what was recorded contradicts the clock model
   std::optional<int64_t> clock_bound_ns;    // the worst between two ranks' clocks; nullopt: unknown
   std::optional<uint64_t> lost_events = 0;  // nullopt: lost, but not counted
-  // Sends and receives of which the other is not known, or how long their rank waited.
-  uint64_t transfers_left = 0;
+  bool waits_unknown = false;   // ranks send and receive, how long they waited is missing
   bool incomplete = false;      // a node, a stream or a time range is missing
   bool redacted = false;        // names that are not public were replaced
   std::string detail = "full";  // else operators inside of others may be missing

@@ -111,12 +111,14 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
     drivers.push_back(driver);
     launches |= driver.launches > 0;
     if (driver.thread != nullptr) {
+      const int32_t tid = driver.thread->tid;
+      transfers +=
+          std::count_if(rank.collectives.begin(), rank.collectives.end(),
+                        [&](const CollectiveEntry& one) { return one.transfer && one.tid == tid; });
       steps += std::count_if(
           driver.thread->spans.begin(), driver.thread->spans.end(),
           [&](const TaskSpan& span) { return judged->names.Is(span.name, Role::kStep); });
     }
-    transfers += std::count_if(rank.collectives.begin(), rank.collectives.end(),
-                               [](const CollectiveEntry& one) { return one.transfer; });
     if (driver.thread == nullptr) {
       Refuse(Refusal::kNoPyTorchOperators,
              absl::StrCat(RankName(rank),
@@ -157,6 +159,31 @@ void TakeSteps(std::span<const std::vector<Step>> steps, const PairedSteps& judg
   }
 }
 
+// Whether groups of collectives, one after the other, tie all ranks.
+bool TiedByCollectives(const JobInput& input) {
+  std::vector<std::set<uint32_t>> groups;
+  for (const RankInput& rank : input.ranks) {
+    std::set<uint32_t>& own = groups.emplace_back();
+    for (const CollectiveEntry& entry : rank.collectives) {
+      if (!entry.transfer) own.insert(entry.group);
+    }
+  }
+  std::set<uint32_t> reached = groups.front();
+  std::vector<bool> tied(groups.size());
+  tied[0] = true;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t rank = 0; rank < groups.size(); ++rank) {
+      const bool shares = std::any_of(groups[rank].begin(), groups[rank].end(),
+                                      [&](uint32_t group) { return reached.contains(group); });
+      if (tied[rank] || !shares) continue;
+      tied[rank] = grown = true;
+      reached.insert(groups[rank].begin(), groups[rank].end());
+    }
+  }
+  return std::all_of(tied.begin(), tied.end(), [](bool one) { return one; });
+}
+
 std::string WindowFor(const Judged& judged) {
   const PairedSteps& first = judged.pairing.classes[0];
   const auto ranks_steps = static_cast<int64_t>(first.steps.size() * judged.ranks.size());
@@ -167,9 +194,10 @@ std::string WindowFor(const Judged& judged) {
 
 void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
   std::vector<std::vector<Step>> steps;
+  const bool by_transfers = !TiedByCollectives(input);
   for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
     steps.push_back(StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names,
-                            judged->collective_job));
+                            judged->collective_job, by_transfers));
   }
   const bool any = std::any_of(steps.begin(), steps.end(),
                                [](const std::vector<Step>& one) { return !one.empty(); });
@@ -325,7 +353,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     const RankInput& rank = input.ranks[i];
     JudgedRank& of_rank = judged->ranks[i];
     const ThreadInput& driver = *drivers[i].thread;
-    std::vector<Wait> found = WaitsOf(pooled[i], sites);
+    std::vector<Wait> found = WaitsOf(pooled[i], sites, driver.tid);
     const std::vector<OwnInterval> waits = IntervalsOf(found);
     for (const Wait& wait : found) {
       if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
@@ -361,7 +389,8 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);
   }
-  judged->transfers = transfers_ns * kTransfersDivisor >= total_ns && transfers_ns > 0;
+  judged->transfers =
+      input.waits_unknown || (transfers_ns * kTransfersDivisor >= total_ns && transfers_ns > 0);
 }
 
 }  // namespace

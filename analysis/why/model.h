@@ -251,8 +251,7 @@ struct Answer {
   std::vector<RankSummary> ranks;  // by rank
   // Ranks send to each other, and wait there: own work is not compared.
   bool transfers = false;
-  bool few_transfers = false;   // no collective, and fewer transfers than one in two steps
-  uint64_t transfers_left = 0;  // sends and receives of which the other is not known
+  bool few_transfers = false;  // no collective, and fewer transfers than one in two steps
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
   // With kNobody: the rank with most own work, and whether its interval is too wide to say so.

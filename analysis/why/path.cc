@@ -346,7 +346,7 @@ void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) 
   // work is not spread over ranks that do not wait for each other.
   const EntryCounts counts = CountEntries(input, judged);
   if (BesideNs(input, judged, work) * kHiddenDivisor < path->step.est_ns && counts.rooted == 0 &&
-      counts.partial == 0) {
+      counts.partial == 0 && !judged.transfers) {
     path->uneven = Bootstrap(uneven, block);
   }
   path->least_wait_ns = LeastWaitNs(judged);
@@ -432,18 +432,20 @@ bool AreAmbiguous(const Judged& judged) {
 }
 
 std::string PathUnknown(const JobInput& input, const Judged& judged) {
-  if (!judged.collective_job || judged.steps() == 0) return "";
+  if ((!judged.collective_job && !judged.transfers) || judged.steps() == 0) return "";
+  if (!judged.collective_job) return "which send belongs to which receive is not known";
   if (!input.clock_bounds_hold) return "what was recorded contradicts the clocks";
+  if (input.waits_unknown) return "how long ranks waited for what others sent was not recorded";
   if (input.arrivals.empty()) return "of no collective the entries of all its ranks were recorded";
   if (!ArePlaced(input)) return "how the clocks of its nodes relate is not known with a bound";
   const EntryCounts counts = CountEntries(input, judged);
   if (counts.unknown * kHiddenDivisor > counts.all) {
-    return "of more than 2 % of the collectives an end, or the entry of a rank, was not recorded";
-  }
-  if (input.transfers_left * kHiddenDivisor > input.transfers_left + TransfersOf(input)) {
-    return "of more than 2 % of the sends and receives the other end, or how long a rank waited, "
-           "was "
-           "not recorded";
+    return TransfersOf(input) > 0
+               ? "of more than 2 % of the collectives, sends and receives an end, or another "
+                 "rank's "
+                 "part, was not recorded, or which belong together is not known"
+               : "of more than 2 % of the collectives an end, or the entry of a rank, was not "
+                 "recorded";
   }
   if (Receives(judged)) {
     return "ranks also receive from single ranks (c10d::recv_), and whom they wait for there is "

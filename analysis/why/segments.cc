@@ -73,28 +73,24 @@ std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames
 std::vector<Silence> SilencesOf(std::span<const Segment> segments,
                                 std::span<const CollectiveEntry> collectives) {
   std::vector<Silence> silences;
-  size_t entered = 0;  // collectives before the silence's end
+  std::vector<uint32_t> real;  // that are no transfers
+  for (uint32_t i = 0; i < collectives.size(); ++i) {
+    if (!collectives[i].transfer) real.push_back(i);
+  }
+  size_t entered = 0;  // of them, before the silence's end
   for (size_t i = 0; i < segments.size(); ++i) {
     const Segment& segment = segments[i];
     if (segment.works || segment.end_ns - segment.begin_ns <= kSilenceMinNs) continue;
     Silence silence{segment.begin_ns, segment.end_ns, {segment.leaf, kNoTask, kNoTask}, {}};
     if (i > 0) silence.site.before = segments[i - 1].leaf;
     if (i + 1 < segments.size()) silence.site.after = segments[i + 1].leaf;
-    while (entered < collectives.size() && collectives[entered].entered_ns < segment.end_ns) {
+    while (entered < real.size() && collectives[real[entered]].entered_ns < segment.end_ns) {
       ++entered;
     }
     for (size_t j = entered - std::min(entered, kPendingMax); j < entered; ++j) {
-      const auto& left_ns = collectives[j].left_ns;
-      if (!left_ns.has_value() || *left_ns <= segment.begin_ns) continue;
-      if (!collectives[j].transfer) {
-        silence.pending.push_back(static_cast<uint32_t>(j));
-      } else if (collectives[j].waited_ns.has_value() && *left_ns <= segment.end_ns) {
-        silence.transfers.push_back(static_cast<uint32_t>(j));
-      }
+      const auto& left_ns = collectives[real[j]].left_ns;
+      if (left_ns.has_value() && *left_ns > segment.begin_ns) silence.pending.push_back(real[j]);
     }
-    std::sort(silence.transfers.begin(), silence.transfers.end(), [&](uint32_t a, uint32_t b) {
-      return *collectives[a].left_ns < *collectives[b].left_ns;
-    });
     silences.push_back(std::move(silence));
   }
   return silences;

@@ -46,11 +46,9 @@ struct Silence {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   Site site;
-  // Collectives that were entered before its end and not left at its begin, by entry: indices into
-  // the rank's collectives.
+  // Collectives, not transfers, that were entered before its end and not left at its begin, by
+  // entry: indices into the rank's collectives.
   std::vector<uint32_t> pending;
-  // Transfers that the thread had waited for in it, by when. Not in `pending`.
-  std::vector<uint32_t> transfers;
 };
 
 // Of at least 20 us.

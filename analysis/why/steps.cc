@@ -43,6 +43,18 @@ uint32_t CountIn(const std::vector<int64_t>& times, const OwnInterval& interval)
   return static_cast<uint32_t>(last - first);
 }
 
+using Timed = std::pair<int64_t, const CollectiveEntry*>;  // in order
+
+std::vector<const CollectiveEntry*> In(const OwnInterval& interval,
+                                       const std::vector<Timed>& entries) {
+  auto at =
+      std::lower_bound(entries.begin(), entries.end(), interval.begin_ns,
+                       [](const Timed& one, int64_t begin_ns) { return one.first < begin_ns; });
+  std::vector<const CollectiveEntry*> found;
+  for (; at != entries.end() && at->first < interval.end_ns; ++at) found.push_back(at->second);
+  return found;
+}
+
 // What the job's steps have of what is counted by the name of a task: without any it is not known
 // to be none. Forwards are DistributedDataParallel's and FSDP's alone.
 struct Counted {
@@ -150,20 +162,36 @@ Driver DriverOf(const RankInput& rank, const TaskNames& names) {
 }
 
 std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveEntry> collectives,
-                          const TaskNames& names, bool with_collectives) {
+                          const TaskNames& names, bool with_collectives, bool by_transfers) {
   const std::vector<int64_t> ends = StepEnds(driver, names);
   const std::vector<int64_t> forwards = BeginsOf(driver, names, Role::kForward);
   const std::vector<int64_t> loads = BeginsOf(driver, names, Role::kLoader);
+  std::vector<Timed> real;
+  std::vector<Timed> transfers;
+  for (const CollectiveEntry& entry : collectives) {
+    if (!entry.transfer) {
+      real.push_back({entry.entered_ns, &entry});
+    } else if (entry.tid == driver.tid) {
+      // What was asked for long before belongs to where it is waited for.
+      const bool waited = !entry.sends && entry.left_ns.has_value();
+      transfers.push_back({waited ? *entry.left_ns : entry.entered_ns, &entry});
+    }
+  }
+  std::sort(transfers.begin(), transfers.end());
   std::vector<Step> steps;
-  auto entry = collectives.begin();
   for (size_t i = 0; i + 1 < ends.size(); ++i) {
     Step step;
     step.interval = {ends[i], ends[i + 1]};
-    while (entry != collectives.end() && entry->entered_ns < step.interval.begin_ns) ++entry;
-    for (; entry != collectives.end() && entry->entered_ns < step.interval.end_ns; ++entry) {
+    for (const CollectiveEntry* entry : In(step.interval, real)) {
       step.collectives.emplace_back(entry->group, entry->number);
-      step.transfers |= entry->transfer;
-      if (!entry->transfer) ++step.pattern.collectives[entry->name];
+      ++step.pattern.collectives[entry->name];
+    }
+    const std::vector<const CollectiveEntry*> sent = In(step.interval, transfers);
+    step.transfers = !sent.empty();
+    if (step.collectives.empty() || by_transfers) {
+      for (const CollectiveEntry* entry : sent) {
+        step.collectives.emplace_back(entry->group, entry->number);
+      }
     }
     if (with_collectives && step.collectives.empty()) continue;
     step.pattern.forwards = CountIn(forwards, step.interval);

@@ -2,8 +2,10 @@
 #include "coordinator/merge/why_input.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -156,7 +158,7 @@ class JobBuilder {
   WhyJob Build() {
     for (const auto& [rank, process] : ranks_.of) AddRank(rank, process);
     for (const timeline::Collective& collective : built_.collectives.collectives) {
-      Add(built_.collectives.groups[collective.group], collective, nullptr);
+      Add(built_.collectives.groups[collective.group], collective, {});
     }
     AddTransfers();
     for (why::RankInput& rank : job_.input.ranks) {
@@ -242,26 +244,53 @@ class JobBuilder {
     return found->second;
   }
 
+  struct TransferSide {
+    bool send = false;
+    const timeline::TransferThreads* threads = nullptr;
+    bool matched = true;
+  };
+
+  void SetTransfer(const TransferSide& side, why::CollectiveEntry* entry) {
+    entry->transfer = true;
+    entry->sends = side.send;
+    entry->tid = side.matched ? side.threads->tid : 0;
+    entry->waited_tid = side.threads->waited_tid;
+    entry->waited_ns = side.threads->waited_ns.value_or(0);
+    if (entry->left_ns.has_value() && !side.threads->waited_ns.has_value()) {
+      job_.input.waits_unknown = true;
+    }
+  }
+
   void AddTransfers() {
     const timeline::Transfers& found = built_.transfers;
-    job_.input.transfers_left = found.unmatched_sends + found.unmatched_receives + found.undecided;
+    auto group = static_cast<uint32_t>(built_.collectives.groups.size());
     std::vector<uint64_t> numbers(found.channels.size());
     for (const timeline::Transfer& transfer : found.transfers) {
       const timeline::Channel& channel = found.channels[transfer.channel];
+      const std::array<TransferSide, 2> sides = {TransferSide{true, &transfer.send_threads},
+                                                 TransferSide{false, &transfer.receive_threads}};
       timeline::Collective pair;
-      pair.group = static_cast<uint32_t>(built_.collectives.groups.size()) + transfer.channel;
+      pair.group = group + transfer.channel;
       pair.number = numbers[transfer.channel]++;
       pair.name = why::kTransferName;
       pair.members.push_back({transfer.send_node, channel.source, transfer.send_begin,
                               transfer.sent_at, transfer.sent, std::nullopt});
       pair.members.push_back({transfer.receive_node, channel.destination, transfer.posted,
                               transfer.posted_at, transfer.received, std::nullopt});
-      Add(channel.group, pair, &transfer);
+      Add(channel.group, pair, sides);
+    }
+    group += static_cast<uint32_t>(found.channels.size());
+    for (const timeline::LooseEnd& end : found.loose) {
+      timeline::Collective alone;
+      alone.group = group++;
+      alone.name = why::kTransferName;
+      alone.members.push_back({0, end.rank, end.begin, end.begin_at, end.end, std::nullopt});
+      Add(end.group, alone, std::array{TransferSide{end.send, &end.threads, false}});
     }
   }
 
   void Add(const timeline::CollectiveGroup& group, const timeline::Collective& collective,
-           const timeline::Transfer* transfer) {
+           std::span<const TransferSide> sides) {
     if (group.job != job_.job || group.incarnation != job_.incarnation) return;
     const std::vector<int32_t> global = RanksOf(group);
     std::vector<std::pair<size_t, const timeline::CollectiveMember*>> members;
@@ -274,18 +303,15 @@ class JobBuilder {
       entry.group = collective.group;
       entry.number = collective.number;
       entry.name = NameOf(collective.name);
-      entry.transfer = transfer != nullptr;
       entry.entered_ns = member.entered.ns;
       if (member.left.has_value()) entry.left_ns = member.left->ns;
-      if (transfer != nullptr && member.left.has_value()) {
-        const bool sends = &member == collective.members.data();
-        entry.waited_ns = sends ? transfer->send_waited_ns : transfer->receive_waited_ns;
-        if (!entry.waited_ns.has_value()) ++job_.input.transfers_left;
+      if (!sides.empty()) {
+        SetTransfer(sides[static_cast<size_t>(&member - collective.members.data())], &entry);
       }
       if (inputs_.bounds_hold) entry.timeline_ns = member.entered_at.ns;
       job_.input.ranks[place->second].collectives.push_back(entry);
     }
-    const size_t wanted = transfer != nullptr ? 2 : group.size;
+    const size_t wanted = sides.empty() ? group.size : 2;
     if (members.size() == wanted && wanted > 1) AddArrival(collective, members);
   }
 

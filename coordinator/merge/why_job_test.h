@@ -99,7 +99,7 @@ class RankText {
                             " tag=+0 bytes=8"));
     if (rank_.rank == 0) return;
     Add(at_ns + 200 * kUs, absl::StrCat("syncline_torch:transfer_end thread=7 d1=", id,
-                                       " peer=-1 waited=", 150 * kUs));
+                                        " peer=-1 waited=", 150 * kUs));
   }
   void Task(int thread, int name, int64_t begin_ns, int64_t end_ns) {
     const std::string fields =

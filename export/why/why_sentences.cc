@@ -375,9 +375,6 @@ std::string NotJudgedSentence(const Answer& answer) {
       : answer.few_transfers
           ? "No collective, and sends and receives in fewer than half of the steps: no rank is "
             "compared. "
-      : answer.transfers_left > 0
-          ? "No collective, and sends or receives of which the other end was not recorded: whether "
-            "the ranks wait for each other is not known, and none is compared. "
           : "No collective: the ranks do not wait for each other, so none is compared. ",
       "A step takes ", Ms(answer.mean_step_ns), " ms. ", ComputeSentence(answer));
 }

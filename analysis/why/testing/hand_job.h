@@ -61,6 +61,7 @@ class HandJob {
     const auto ns = [&](int64_t ms) { return base_ns_ + ms * kMs; };
     CollectiveEntry entry{group, number, 8, ns(at), ns(end), ns(at)};
     entry.transfer = true;
+    entry.tid = entry.waited_tid = 1;
     entry.waited_ns = (end - asked) * kMs;
     input_.ranks[rank].collectives.push_back(entry);
     if (rank == 1) {
