@@ -115,21 +115,34 @@ class Operators:
             self.autograd._disable_profiler()
 
     def hush(self):
-        """For a moment, in this thread; `speak` must follow. Our observer stays where it is, and is
-        not called: autograd puts a thread's observers back when a node ends, and with them one that
-        was taken out within it, beside the one that was put in again. Between any two bytecodes our
-        own `turn` may come, or a signal's handler that calls PyTorch."""
+        """For a moment, in this thread; `speak` must follow. Between any two bytecodes our own
+        `turn` may come, or a signal's handler that calls PyTorch: what they do to this thread
+        meanwhile they do to its state, and `speak` makes it true.
+
+        Where autograd puts a thread's observers back when a node ends, one that was taken out
+        within it would be there beside the one that was put in again: there all of the thread's are
+        not called meanwhile, and stay."""
         if not self.is_here() or self.hushed():
             return
+        self.here.silenced = bool(self.kineto) or self._inside()
         self.here.hushed = True
-        self.autograd._enable_record_function(False)
-        self.here.hushed = True  # our turn may have left, and spoken, in between
+        if self.here.silenced:
+            self.autograd._enable_record_function(False)
+            self.here.hushed = True  # our turn may have left, and spoken, in between
+        else:
+            self.suspend()
 
     def speak(self):
         if not self.hushed():
             return
         try:
-            self.autograd._enable_record_function(True)
+            kind = self.kind()
+            if self.here.silenced:
+                self.autograd._enable_record_function(True)
+            elif self.is_here() and kind == type(kind).NONE:
+                self._switch_on()
+                if not self.is_here():  # it has just left
+                    self.suspend()
         finally:
             self.here.hushed = False
 

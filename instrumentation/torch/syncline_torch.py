@@ -446,7 +446,7 @@ class Hook:
             result = original(work, *arguments, **named)
             kept = self.transfers.pop(id(work), None)
             if kept is not None and kept[0]() is work:
-                waited = monotonic_ns() - kept[3]
+                waited = monotonic_ns() - kept[3] if kept[3] is not None else 0
                 self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1, waited)
             return result
 
