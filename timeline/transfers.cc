@@ -143,7 +143,7 @@ void TransferMatcher::Pair(const Sides& sides, int64_t shift, Transfers* result)
     const End& receive = *sides.receives.ends[static_cast<size_t>(i + shift)];
     result->unmatched_sends -= Counts(send) ? 1 : 0;
     result->unmatched_receives -= Counts(receive) ? 1 : 0;
-    send.paired = receive.paired = true;
+    send.paired = receive.paired = Counts(receive);
     if (!Counts(receive)) continue;
     Transfer transfer;
     transfer.channel = static_cast<uint32_t>(result->channels.size() - 1);

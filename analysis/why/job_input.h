@@ -60,7 +60,8 @@ struct CollectiveEntry {
   bool transfer = false;
   // Of a transfer.
   bool sends = false;
-  int32_t tid = 0;         // who called for it; 0: the other side is not known
+  bool loose = false;      // the other side is not known
+  int32_t tid = 0;         // who called for it
   int32_t waited_tid = 0;  // who waited for it
   int64_t waited_ns = 0;   // how long, until left_ns
 };

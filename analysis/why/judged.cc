@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/why/parts.h"
+#include "analysis/why/path.h"
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/taken_away.h"
@@ -112,9 +113,9 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
     launches |= driver.launches > 0;
     if (driver.thread != nullptr) {
       const int32_t tid = driver.thread->tid;
-      transfers +=
-          std::count_if(rank.collectives.begin(), rank.collectives.end(),
-                        [&](const CollectiveEntry& one) { return one.transfer && one.tid == tid; });
+      transfers += std::count_if(
+          rank.collectives.begin(), rank.collectives.end(),
+          [&](const CollectiveEntry& one) { return one.transfer && !one.loose && one.tid == tid; });
       steps += std::count_if(
           driver.thread->spans.begin(), driver.thread->spans.end(),
           [&](const TaskSpan& span) { return judged->names.Is(span.name, Role::kStep); });
@@ -159,29 +160,10 @@ void TakeSteps(std::span<const std::vector<Step>> steps, const PairedSteps& judg
   }
 }
 
-// Whether groups of collectives, one after the other, tie all ranks.
-bool TiedByCollectives(const JobInput& input) {
-  std::vector<std::set<uint32_t>> groups;
-  for (const RankInput& rank : input.ranks) {
-    std::set<uint32_t>& own = groups.emplace_back();
-    for (const CollectiveEntry& entry : rank.collectives) {
-      if (!entry.transfer) own.insert(entry.group);
-    }
-  }
-  std::set<uint32_t> reached = groups.front();
-  std::vector<bool> tied(groups.size());
-  tied[0] = true;
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (size_t rank = 0; rank < groups.size(); ++rank) {
-      const bool shares = std::any_of(groups[rank].begin(), groups[rank].end(),
-                                      [&](uint32_t group) { return reached.contains(group); });
-      if (tied[rank] || !shares) continue;
-      tied[rank] = grown = true;
-      reached.insert(groups[rank].begin(), groups[rank].end());
-    }
-  }
-  return std::all_of(tied.begin(), tied.end(), [](bool one) { return one; });
+size_t PairedOf(const Pairing& pairing) {
+  size_t paired = 0;
+  for (const PairedSteps& one : pairing.classes) paired += one.steps.size();
+  return paired;
 }
 
 std::string WindowFor(const Judged& judged) {
@@ -193,15 +175,27 @@ std::string WindowFor(const Judged& judged) {
 }
 
 void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
-  std::vector<std::vector<Step>> steps;
-  const bool by_transfers = !TiedByCollectives(input);
-  for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
-    steps.push_back(StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names,
-                            judged->collective_job, by_transfers));
+  using RanksSteps = std::vector<std::vector<Step>>;
+  const auto steps_by = [&](bool by_transfers) {
+    RanksSteps steps;
+    for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
+      steps.push_back(StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names,
+                              judged->collective_job, by_transfers));
+    }
+    return steps;
+  };
+  RanksSteps steps = steps_by(false);
+  judged->pairing = PairSteps(steps, input.names);
+  if (TransfersOf(input) > 0) {
+    RanksSteps others = steps_by(true);
+    Pairing pairing = PairSteps(others, input.names);
+    if (PairedOf(pairing) > PairedOf(judged->pairing)) {
+      steps = std::move(others);
+      judged->pairing = std::move(pairing);
+    }
   }
   const bool any = std::any_of(steps.begin(), steps.end(),
                                [](const std::vector<Step>& one) { return !one.empty(); });
-  judged->pairing = PairSteps(steps, input.names);
   if (!any) {
     Refuse(Refusal::kNoSteps,
            judged->collective_job

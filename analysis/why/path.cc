@@ -433,9 +433,9 @@ bool AreAmbiguous(const Judged& judged) {
 
 std::string PathUnknown(const JobInput& input, const Judged& judged) {
   if ((!judged.collective_job && !judged.transfers) || judged.steps() == 0) return "";
+  if (input.waits_unknown) return "how long ranks waited for what others sent was not recorded";
   if (!judged.collective_job) return "which send belongs to which receive is not known";
   if (!input.clock_bounds_hold) return "what was recorded contradicts the clocks";
-  if (input.waits_unknown) return "how long ranks waited for what others sent was not recorded";
   if (input.arrivals.empty()) return "of no collective the entries of all its ranks were recorded";
   if (!ArePlaced(input)) return "how the clocks of its nodes relate is not known with a bound";
   const EntryCounts counts = CountEntries(input, judged);

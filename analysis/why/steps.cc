@@ -190,6 +190,7 @@ std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveE
     step.transfers = !sent.empty();
     if (step.collectives.empty() || by_transfers) {
       for (const CollectiveEntry* entry : sent) {
+        if (entry->loose) continue;
         step.collectives.emplace_back(entry->group, entry->number);
       }
     }

@@ -54,7 +54,7 @@ struct Step {
 
 // By time. `with_collectives`: those without any are no steps (an evaluation, a warm-up). Transfers
 // of the driver's count as collectives in steps that have no other, and in all if `by_transfers`:
-// collectives tell better what belongs together, where they tie all ranks.
+// collectives tell better what belongs together, but may be of some ranks each.
 std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveEntry> collectives,
                           const TaskNames& names, bool with_collectives, bool by_transfers);
 

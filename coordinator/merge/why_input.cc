@@ -253,7 +253,8 @@ class JobBuilder {
   void SetTransfer(const TransferSide& side, why::CollectiveEntry* entry) {
     entry->transfer = true;
     entry->sends = side.send;
-    entry->tid = side.matched ? side.threads->tid : 0;
+    entry->tid = side.threads->tid;
+    entry->loose = !side.matched;
     entry->waited_tid = side.threads->waited_tid;
     entry->waited_ns = side.threads->waited_ns.value_or(0);
     if (entry->left_ns.has_value() && !side.threads->waited_ns.has_value()) {
