@@ -10,6 +10,9 @@
 
 namespace syncline::timeline {
 
+// The kind whose root is recorded.
+inline constexpr std::string_view kBroadcast = "broadcast";
+
 // Whether nobody leaves before everybody has entered, by what the collective computes: every rank's
 // result needs every rank's part. Not so where data flow one way only (a broadcast's root may leave
 // before anybody else enters; reduce, gather, scatter) nor in an all-to-all, whose parts may be

@@ -13,7 +13,6 @@ namespace {
 constexpr uint64_t kThreadsApartMax = 64;
 // No group gets there; more is damage.
 constexpr uint64_t kNumberMax = uint64_t{1} << 62;
-constexpr std::string_view kBroadcast = "broadcast";
 
 }  // namespace
 

@@ -102,7 +102,7 @@ void SetAwaited(const RankSilences& rank, const Silence& silence, Wait* wait) {
       });
 }
 
-// Of a thread, by begin; none overlaps the next.
+// Of a thread, by begin; none is empty, and none overlaps the next.
 std::vector<Wait> TransferWaits(std::span<const CollectiveEntry> entries, int32_t tid) {
   std::vector<Wait> waits;
   for (uint32_t i = 0; i < entries.size(); ++i) {
@@ -118,6 +118,7 @@ std::vector<Wait> TransferWaits(std::span<const CollectiveEntry> entries, int32_
     wait.interval.begin_ns = std::max(wait.interval.begin_ns, until_ns);
     until_ns = wait.interval.end_ns;
   }
+  std::erase_if(waits, [](const Wait& wait) { return wait.interval.length_ns() <= 0; });
   return waits;
 }
 
@@ -139,7 +140,6 @@ std::vector<Wait> Merged(std::vector<Wait> waits, const std::vector<Wait>& other
   }
   std::sort(merged.begin(), merged.end(),
             [](const Wait& a, const Wait& b) { return a.interval.begin_ns < b.interval.begin_ns; });
-  std::erase_if(merged, [](const Wait& wait) { return wait.interval.length_ns() <= 0; });
   return merged;
 }
 

@@ -59,6 +59,14 @@ bool ArePlaced(const JobInput& input) {
          });
 }
 
+uint64_t TransfersOf(const JobInput& input) {
+  uint64_t count = 0;
+  for (const RankInput& rank : input.ranks) {
+    for (const CollectiveEntry& entry : rank.collectives) count += entry.transfer ? 1 : 0;
+  }
+  return count;
+}
+
 Circles::Circles(const JobInput& input) {
   using Meeting = std::pair<const Arrival*, std::vector<Member>>;
   std::map<std::pair<uint32_t, uint64_t>, Meeting> meetings;

@@ -43,6 +43,9 @@ class RankClock {
 // Whether entries of different ranks can be compared.
 bool ArePlaced(const JobInput& input);
 
+// Of all ranks: sends and receives.
+uint64_t TransfersOf(const JobInput& input);
+
 // Whose collective it is: index into JobInput::ranks, and into the rank's collectives.
 struct Member {
   size_t rank = 0;

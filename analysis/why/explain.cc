@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "analysis/why/carried.h"
 #include "analysis/why/causes.h"
 #include "analysis/why/judged.h"
 #include "analysis/why/path.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/why/carried.h"
 #include "analysis/why/parts.h"
-#include "analysis/why/path.h"
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/taken_away.h"
@@ -105,21 +105,18 @@ void CheckCoverage(const JobInput& input, Judged* judged) {
 std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   std::vector<Driver> drivers;
   bool launches = false;
-  int64_t transfers = 0;
-  int64_t steps = 0;
+  uint64_t transfers = 0;
+  uint64_t steps = 0;
   for (const RankInput& rank : input.ranks) {
     const Driver driver = DriverOf(rank, judged->names);
     drivers.push_back(driver);
     launches |= driver.launches > 0;
-    if (driver.thread != nullptr) {
-      const int32_t tid = driver.thread->tid;
-      transfers += std::count_if(
-          rank.collectives.begin(), rank.collectives.end(),
-          [&](const CollectiveEntry& one) { return one.transfer && !one.loose && one.tid == tid; });
-      steps += std::count_if(
-          driver.thread->spans.begin(), driver.thread->spans.end(),
-          [&](const TaskSpan& span) { return judged->names.Is(span.name, Role::kStep); });
-    }
+    steps += driver.steps;
+    transfers += static_cast<uint64_t>(std::count_if(
+        rank.collectives.begin(), rank.collectives.end(), [&](const CollectiveEntry& one) {
+          return one.transfer && !one.loose && driver.thread != nullptr &&
+                 one.tid == driver.thread->tid;
+        }));
     if (driver.thread == nullptr) {
       Refuse(Refusal::kNoPyTorchOperators,
              absl::StrCat(RankName(rank),

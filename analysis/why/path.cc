@@ -66,13 +66,13 @@ class Walk {
         wait == nullptr ? first_ns : std::min(wait->interval.end_ns, at.at_ns);
     AddOwnWork(at, std::max(released_ns, first_ns));
     if (released_ns <= first_ns) return {at.rank, first_ns};
-    if (input_.ranks[at.rank].collectives[wait->awaited].transfer) {
+    const CollectiveEntry& awaited = input_.ranks[at.rank].collectives[wait->awaited];
+    if (awaited.transfer) {
       const Place begun{at.rank, std::max(wait->interval.begin_ns, first_ns)};
       const std::optional<Last> last = LastOf({at.rank, wait->awaited});
       // It was under way, or over, when the rank began to wait for it.
       if (!last.has_value() || TimelineNs(last->begun) <= TimelineNs(begun)) {
-        AddCollective(input_.ranks[at.rank].collectives[wait->awaited], begun,
-                      {at.rank, released_ns}, last.has_value());
+        AddCollective(awaited, begun, {at.rank, released_ns}, last.has_value());
         return begun;
       }
     }
@@ -382,14 +382,6 @@ bool Receives(const Judged& judged) {
 
 }  // namespace
 
-uint64_t TransfersOf(const JobInput& input) {
-  uint64_t count = 0;
-  for (const RankInput& rank : input.ranks) {
-    for (const CollectiveEntry& entry : rank.collectives) count += entry.transfer ? 1 : 0;
-  }
-  return count;
-}
-
 EntryCounts CountEntries(const JobInput& input, const Judged& judged) {
   std::set<std::pair<uint32_t, uint64_t>> known;
   for (const Arrival& arrival : input.arrivals) known.emplace(arrival.group, arrival.number);
@@ -442,8 +434,7 @@ std::string PathUnknown(const JobInput& input, const Judged& judged) {
   if (counts.unknown * kHiddenDivisor > counts.all) {
     return TransfersOf(input) > 0
                ? "of more than 2 % of the collectives, sends and receives an end, or another "
-                 "rank's "
-                 "part, was not recorded, or which belong together is not known"
+                 "rank's part, was not recorded, or which belong together is not known"
                : "of more than 2 % of the collectives an end, or the entry of a rank, was not "
                  "recorded";
   }

@@ -31,9 +31,6 @@ std::string PathUnknown(const JobInput& input, const Judged& judged);
 // For 2 % of the steps or more it is not known which of two collectives ranks waited for.
 bool AreAmbiguous(const Judged& judged);
 
-// Of all ranks: sends and receives.
-uint64_t TransfersOf(const JobInput& input);
-
 // Of the ranks' parts of collectives that they entered in the judged steps.
 struct EntryCounts {
   size_t all = 0;

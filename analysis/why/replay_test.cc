@@ -13,6 +13,13 @@
 namespace syncline::analysis::why {
 namespace {
 
+// Of each judged step so much of one part.
+std::vector<PartTable> EachStep(const Judged& judged, Part part, int64_t ns) {
+  PartTable table{};
+  table[static_cast<size_t>(part)] = ns;
+  return std::vector<PartTable>(judged.steps(), table);
+}
+
 // What is taken from where nobody waits for it saves nothing; what ranks wait for in turn, all.
 TEST(Replay, OfRanksThatWaitForEachOtherInTurn) {
   JobInput input = InTurn();
@@ -21,9 +28,7 @@ TEST(Replay, OfRanksThatWaitForEachOtherInTurn) {
   ASSERT_TRUE(replay.has_value());
   EXPECT_NEAR(replay->error_ns(), 0, kUs);
   const auto saved_by = [&](size_t rank, int64_t ms) {
-    std::vector<PartTable> less(judged.steps(), PartTable{});
-    for (PartTable& step : less) step[static_cast<size_t>(Part::kCompute)] = ms * kMs;
-    return MeanOf(replay->SavedBy({rank, less}).likely);
+    return MeanOf(replay->SavedBy({rank, EachStep(judged, Part::kCompute, ms * kMs)}).likely);
   };
   EXPECT_EQ(saved_by(0, 0), 0);
   // Of the 40 ms that rank 0 computes, in equal parts: of its first 30 three quarters are taken,
@@ -49,14 +54,7 @@ TEST(Replay, NamesACauseThatAllWaitForThoughTheRankIsNoLater) {
     job.Load(1, 0, 1);
     job.Compute(0, 20, 30);
     job.Compute(1, 1, 10);
-    job.Collective(0, 2 * step, 30, 30, 34);
-    job.Collective(1, 2 * step, 10, 10, 34);
-    job.Compute(0, 34, 44);
-    job.Compute(1, 34, 64);
-    job.Collective(0, 2 * step + 1, 44, 44, 68);
-    job.Collective(1, 2 * step + 1, 64, 64, 68);
-    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 68, 70);
-    job.NextStep(70);
+    MeetInTurn(step, &job);
   }
   JobInput& input = job.Done();
   const Answer answer = Explain(input);
@@ -93,8 +91,7 @@ TEST(Replay, DoesNotNameWhatOnlyAJobWithoutWaitsWouldGainFrom) {
   const Judged judged = Judge(input, {.stretches = true});
   const std::optional<Replay> replay = Replay::Of(input, judged);
   ASSERT_TRUE(replay.has_value());
-  std::vector<PartTable> less(judged.steps(), PartTable{});
-  for (PartTable& step : less) step[static_cast<size_t>(Part::kInput)] = 40 * kMs;
+  const std::vector<PartTable> less = EachStep(judged, Part::kInput, 40 * kMs);
   const Replay::Saved saved = replay->SavedBy({0, less});
   EXPECT_NEAR(MeanOf(saved.most), 20 * kMs, kMs);
   EXPECT_LT(MeanOf(saved.least), 2 * kMs);
@@ -133,12 +130,11 @@ TEST(Replay, OfABroadcastOnlyThoseWaitWhoDid) {
   const std::optional<Replay> replay = Replay::Of(input, judged);
   ASSERT_TRUE(replay.has_value());
   EXPECT_NEAR(replay->error_ns(), 0, 100);
-  std::vector<PartTable> less(judged.steps(), PartTable{});
-  for (PartTable& step : less) step[static_cast<size_t>(Part::kInput)] = 20 * kMs;
-  EXPECT_NEAR(MeanOf(replay->SavedBy({2, less}).likely), 0, kMs);
-  for (PartTable& step : less) step = {};
-  for (PartTable& step : less) step[static_cast<size_t>(Part::kCompute)] = 20 * kMs;
-  EXPECT_NEAR(MeanOf(replay->SavedBy({3, less}).likely), 0, kMs);
+  const auto saved_by = [&](size_t rank, Part part) {
+    return MeanOf(replay->SavedBy({rank, EachStep(judged, part, 20 * kMs)}).likely);
+  };
+  EXPECT_NEAR(saved_by(2, Part::kInput), 0, kMs);
+  EXPECT_NEAR(saved_by(3, Part::kCompute), 0, kMs);
 }
 
 // Two collectives are over at once, and each rank waits for one of them: it does not matter which

@@ -158,6 +158,7 @@ Driver DriverOf(const RankInput& rank, const TaskNames& names) {
     }
   }
   if (driver.thread == nullptr) driver.thread = stepping;
+  if (driver.thread != nullptr) driver.steps = CountOf(*driver.thread, names, Role::kStep);
   return driver;
 }
 

@@ -29,6 +29,7 @@ struct Driver {
   const ThreadInput* thread = nullptr;  // nullptr: no thread launches or steps
   uint64_t launches = 0;                // its own
   uint64_t other_launches = 0;          // of the rank's other threads
+  uint64_t steps = 0;                   // of optimizers, its own
   // A second thread launches at least a tenth of them: whose waits are the rank's is not known.
   bool shared() const { return other_launches * 10 >= launches + other_launches && launches > 0; }
 };

@@ -29,7 +29,6 @@ struct Ranks {
 
 // A rank's own helpers launch nothing, or next to nothing.
 constexpr uint64_t kHelperPercentMax = 10;
-constexpr std::string_view kBroadcast = "broadcast";
 
 std::string FactOf(const why::CollectedProcess& process, const std::string& key) {
   const auto found = process.facts.find(key);
@@ -247,14 +246,12 @@ class JobBuilder {
   struct TransferSide {
     bool send = false;
     const timeline::TransferThreads* threads = nullptr;
-    bool matched = true;
   };
 
   void SetTransfer(const TransferSide& side, why::CollectiveEntry* entry) {
     entry->transfer = true;
     entry->sends = side.send;
     entry->tid = side.threads->tid;
-    entry->loose = !side.matched;
     entry->waited_tid = side.threads->waited_tid;
     entry->waited_ns = side.threads->waited_ns.value_or(0);
     if (entry->left_ns.has_value() && !side.threads->waited_ns.has_value()) {
@@ -286,7 +283,7 @@ class JobBuilder {
       alone.group = group++;
       alone.name = why::kTransferName;
       alone.members.push_back({0, end.rank, end.begin, end.begin_at, end.end, std::nullopt});
-      Add(end.group, alone, std::array{TransferSide{end.send, &end.threads, false}});
+      Add(end.group, alone, std::array{TransferSide{end.send, &end.threads}});
     }
   }
 
@@ -308,6 +305,7 @@ class JobBuilder {
       if (member.left.has_value()) entry.left_ns = member.left->ns;
       if (!sides.empty()) {
         SetTransfer(sides[static_cast<size_t>(&member - collective.members.data())], &entry);
+        entry.loose = sides.size() < 2;
       }
       if (inputs_.bounds_hold) entry.timeline_ns = member.entered_at.ns;
       job_.input.ranks[place->second].collectives.push_back(entry);
@@ -320,7 +318,7 @@ class JobBuilder {
   static std::optional<size_t> RootOf(
       const timeline::Collective& collective,
       const std::vector<std::pair<size_t, const timeline::CollectiveMember*>>& members) {
-    if (collective.name != kBroadcast) return std::nullopt;
+    if (collective.name != timeline::kBroadcast) return std::nullopt;
     if (!std::is_sorted(members.begin(), members.end())) return std::nullopt;
     if (!collective.root.has_value()) return std::nullopt;
     const auto root = static_cast<size_t>(*collective.root);
@@ -342,7 +340,7 @@ class JobBuilder {
     // Of two ranks that broadcast over Gloo, or send and receive, each waits for the other.
     arrival.everybody_waits = timeline::EverybodyWaits(collective.name, collective.may_be_empty) ||
                               collective.name == why::kTransferName ||
-                              (collective.name == kBroadcast && members.size() == 2);
+                              (collective.name == timeline::kBroadcast && members.size() == 2);
     if (!arrival.everybody_waits) arrival.root = RootOf(collective, members);
     arrival.last = last->first;
     arrival.spread_ns = last->second->entered_at.ns - first->second->entered_at.ns;

@@ -88,6 +88,19 @@ class HandJob {
   int64_t base_ns_ = 0;
 };
 
+// The rest of a step in which rank 0 has worked for 30 ms, rank 1 for 10: each waits for the other
+// once.
+inline void MeetInTurn(uint64_t step, HandJob* job) {
+  job->Collective(0, 2 * step, 30, 30, 34);
+  job->Collective(1, 2 * step, 10, 10, 34);
+  job->Compute(0, 34, 44);
+  job->Compute(1, 34, 64);
+  job->Collective(0, 2 * step + 1, 44, 44, 68);
+  job->Collective(1, 2 * step + 1, 64, 64, 68);
+  for (const size_t rank : {0, 1}) job->StepOptimizer(rank, 68, 70);
+  job->NextStep(70);
+}
+
 // Rank 0 has more work before the first collective, rank 1 as much more before the second: nobody
 // has more work than the other, and each waits for the other once.
 inline JobInput InTurn() {
@@ -95,14 +108,7 @@ inline JobInput InTurn() {
   for (uint64_t step = 0; step < kSteps; ++step) {
     job.Compute(0, 0, 30);
     job.Compute(1, 0, 10);
-    job.Collective(0, 2 * step, 30, 30, 34);
-    job.Collective(1, 2 * step, 10, 10, 34);
-    job.Compute(0, 34, 44);
-    job.Compute(1, 34, 64);
-    job.Collective(0, 2 * step + 1, 44, 44, 68);
-    job.Collective(1, 2 * step + 1, 64, 64, 68);
-    for (const size_t rank : {0, 1}) job.StepOptimizer(rank, 68, 70);
-    job.NextStep(70);
+    MeetInTurn(step, &job);
   }
   return job.Done();
 }
