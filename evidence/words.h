@@ -27,6 +27,7 @@ class Words {
   explicit Words(std::string_view line) : left_(line) {}
 
   bool wrong() const { return wrong_; }
+  void Fail() { wrong_ = true; }
   bool More() const { return !left_.empty(); }
 
   std::string_view Word() {
