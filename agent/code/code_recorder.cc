@@ -4,9 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +21,10 @@ constexpr int64_t kDrainNs = 100'000'000;  // a ring holds 0.8 s
 constexpr int64_t kThreadsNs = 500'000'000;
 constexpr int64_t kSearchNs = 2'000'000'000;
 constexpr int64_t kSearchShare = 500;  // searches take one part in so many of a processor at most
-constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+constexpr char kSampleFix[] =
+    "sysctl kernel.perf_event_paranoid=2, or give syncline-agent the capability CAP_PERFMON; in a "
+    "container also allow perf_event_open (its seccomp profile)";
 
 std::string ParanoidText(const std::filesystem::path& proc) {
   auto text = ReadFile(proc / "sys" / "kernel" / "perf_event_paranoid");
@@ -48,52 +48,34 @@ struct Fault {
 
 }  // namespace
 
-int64_t TimeNamespaceShiftNs(const std::filesystem::path& proc) {
-  auto text = ReadFile(proc / "self" / "timens_offsets");
-  if (!text.ok()) return 0;
-  std::istringstream lines(*text);
-  for (std::string clock; lines >> clock;) {
-    int64_t seconds = 0;
-    int64_t ns = 0;
-    if (!(lines >> seconds >> ns)) return 0;
-    if (clock == "monotonic") return seconds * kNsPerSecond + ns;
-  }
-  return 0;
-}
-
 // One recording's.
-class CodeRecorder::Run {
+class CodeRecorder::Run : public EvidenceRun {
  public:
   Run(const RuntimeDirectories& directories, Clock* clock, const CodeOptions& options)
       : clock_(clock),
         options_(options),
         sampler_(directories, clock, options.open, options.sampler),
         file_(options.bytes_max) {}
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
 
   void Find(const std::vector<uint32_t>& left_out) {
     const absl::Status allowed = sampler_.Probe();
     if (!allowed.ok()) {
-      faults_.push_back(
-          {absl::StrCat("No code is sampled: the kernel refuses it",
-                        ParanoidText(options_.sampler.proc), ": ", allowed.message()),
-           "sysctl kernel.perf_event_paranoid=2, or give syncline-agent the capability "
-           "CAP_PERFMON; in a container also allow perf_event_open (its seccomp profile)"});
+      faults_.push_back({absl::StrCat("No code is sampled: the kernel refuses it",
+                                      ParanoidText(options_.sampler.proc), ": ", allowed.message()),
+                         kSampleFix});
       refused_ = true;
       return;
     }
     sampler_.LeaveOut(left_out);
   }
 
-  absl::Status Begin(const EvidenceWindow& window) {
+  absl::Status Begin(const EvidenceWindow& window) override {
     SYNCLINE_RETURN_IF_ERROR(file_.Create(window.directory, evidence::kCodeFileName));
     window_ = window;
     return absl::OkStatus();
   }
 
-  // The thread's work. Waits in real time: it is the machine's threads that are sampled.
-  void Work(const std::stop_token& stop) {
+  void Work(const std::stop_token& stop) override {
     if (!refused_) Sample(stop);
     std::string last;
     for (const Fault& fault : faults_) {
@@ -106,15 +88,22 @@ class CodeRecorder::Run {
     file_.Close();
   }
 
-  void Fail(const absl::Status& status) {
+  void Fail(const absl::Status& status) override {
     faults_.push_back({absl::StrCat("No code is sampled: ", status.message())});
   }
 
-  std::vector<Fault> TakeFaults() {
+  std::vector<v1::Complaint> TakeComplaints() override {
     for (std::string& what : sampler_.TakeComplaints()) {
       faults_.push_back({absl::StrCat("Code samples: ", what)});
     }
-    return std::exchange(faults_, {});
+    std::vector<v1::Complaint> complaints;
+    for (const Fault& fault : faults_) {
+      v1::Complaint& complaint = complaints.emplace_back();
+      complaint.set_severity(v1::Complaint::WARNING);
+      complaint.set_what(fault.what);
+      complaint.set_fix(fault.fix);
+    }
+    return complaints;
   }
 
  private:
@@ -165,12 +154,6 @@ class CodeRecorder::Run {
     Write(note);
   }
 
-  void Wait(int64_t ns, const std::stop_token& stop) {
-    if (ns <= 0) return;
-    std::unique_lock lock(sleeping_);
-    wake_.wait_for(lock, stop, std::chrono::nanoseconds(ns), [] { return false; });
-  }
-
   void Write(std::string_view text) {
     const auto ended = file_.Write(text);
     if (ended.has_value()) faults_.push_back({absl::StrCat("Code samples end early: ", *ended)});
@@ -183,58 +166,19 @@ class CodeRecorder::Run {
   EvidenceFile file_;
   bool refused_ = false;
   std::vector<Fault> faults_;
-  std::mutex sleeping_;
-  std::condition_variable_any wake_;
 };
 
 CodeRecorder::CodeRecorder(RuntimeDirectories directories, Clock* clock, Log* log,
                            CodeOptions options)
-    : directories_(std::move(directories)),
+    : ThreadedSource("code samples", log),
+      directories_(std::move(directories)),
       clock_(clock),
-      log_(log),
       options_(Completed(std::move(options))) {}
 
-CodeRecorder::~CodeRecorder() = default;
-
-void CodeRecorder::Find(const std::vector<uint32_t>& left_out) {
-  const std::lock_guard lock(mutex_);
-  if (thread_.joinable()) return;
-  run_ = std::make_unique<Run>(directories_, clock_, options_);
-  run_->Find(left_out);
-}
-
-void CodeRecorder::Begin(const EvidenceWindow& window) {
-  const std::lock_guard lock(mutex_);
-  if (recording_id_ == window.recording_id || thread_.joinable() || run_ == nullptr) return;
-  recording_id_ = window.recording_id;
-  if (const absl::Status begun = run_->Begin(window); !begun.ok()) {
-    log_->Failure("code samples", begun);
-    run_->Fail(begun);
-    return;
-  }
-  thread_ = std::jthread([run = run_.get()](const std::stop_token& stop) { run->Work(stop); });
-}
-
-void CodeRecorder::End() {
-  const std::lock_guard lock(mutex_);
-  thread_.request_stop();
-}
-
-std::vector<v1::Complaint> CodeRecorder::Collect() {
-  const std::lock_guard lock(mutex_);
-  thread_ = {};  // it ends when the names are found, which has a time limit
-  std::vector<v1::Complaint> complaints;
-  if (run_ != nullptr) {
-    for (const Fault& fault : run_->TakeFaults()) {
-      v1::Complaint& complaint = complaints.emplace_back();
-      complaint.set_severity(v1::Complaint::WARNING);
-      complaint.set_what(fault.what);
-      complaint.set_fix(fault.fix);
-    }
-  }
-  run_.reset();
-  recording_id_.clear();
-  return complaints;
+std::unique_ptr<EvidenceRun> CodeRecorder::MakeRun(const std::vector<uint32_t>& left_out) {
+  auto run = std::make_unique<Run>(directories_, clock_, options_);
+  run->Find(left_out);
+  return run;
 }
 
 }  // namespace syncline::agent

@@ -28,18 +28,6 @@ std::string AllOf(const std::filesystem::path& path) {
   return text.ok() ? *std::move(text) : std::string();
 }
 
-std::vector<int32_t> TasksOf(const std::filesystem::path& process) {
-  std::vector<int32_t> tids;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(process / "task", error), end; !error && it != end;
-       it.increment(error)) {
-    int32_t tid = 0;
-    if (absl::SimpleAtoi(it->path().filename().string(), &tid)) tids.push_back(tid);
-  }
-  std::sort(tids.begin(), tids.end());
-  return tids;
-}
-
 // 0: not allowed to see.
 uint64_t MountsOf(const std::filesystem::path& process) {
   return InodeOfLink(process / "ns" / "mnt", "mnt");
@@ -106,7 +94,7 @@ void CodeSampler::LookForThreads() {
   std::set<TaskKey> alive;
   for (auto& [id, process] : recorded_) {
     const int32_t pid = process.entry.pid;
-    for (const int32_t tid : TasksOf(options_.proc / std::to_string(pid))) {
+    for (const int32_t tid : ListThreads(options_.proc, pid)) {
       alive.emplace(pid, tid);
       AddTask(id, &process, tid);
     }

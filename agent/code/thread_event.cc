@@ -3,19 +3,15 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "agent/host/perf_ring.h"
 #include "common/files.h"
 #include "common/status.h"
 
@@ -47,47 +43,16 @@ perf_event_attr Attributes(bool kernel) {
   return attr;
 }
 
-absl::Status OpenError(int error, const char* what) {
-  switch (error) {
-    case ESRCH:
-      return absl::NotFoundError("The thread has ended");
-    case EACCES:
-    case EPERM:
-      return absl::PermissionDeniedError(absl::StrCat(what, ": ", std::strerror(error)));
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-      return absl::ResourceExhaustedError(absl::StrCat(what, ": ", std::strerror(error)));
-    default:
-      return ErrnoStatus(error, what);
-  }
-}
-
 class PerfEvent : public ThreadEvent {
  public:
-  PerfEvent(Descriptor fd, void* ring, size_t page)
-      : fd_(std::move(fd)), ring_(static_cast<uint8_t*>(ring)), page_(page) {}
-  ~PerfEvent() override { ::munmap(ring_, page_ * (1 + kRingPages)); }
-  PerfEvent(const PerfEvent&) = delete;
-  PerfEvent& operator=(const PerfEvent&) = delete;
+  PerfEvent(Descriptor fd, PerfRing ring) : fd_(std::move(fd)), ring_(std::move(ring)) {}
 
   void Enable() override { ::ioctl(fd_.get(), PERF_EVENT_IOC_ENABLE, 0); }
   void Disable() override { ::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0); }
 
   PerfRecords Drain() override {
-    auto* const control = reinterpret_cast<perf_event_mmap_page*>(ring_);
-    const uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
-    const uint64_t tail = control->data_tail;
-    if (head == tail) return {};
-    const size_t size = page_ * kRingPages;
-    const uint8_t* const data = ring_ + page_;
-    const size_t length = std::min<uint64_t>(head - tail, size);
-    const size_t at = tail % size;
-    const size_t first = std::min(length, size - at);
-    std::vector<uint8_t> bytes(length);
-    std::memcpy(bytes.data(), data + at, first);
-    std::memcpy(bytes.data() + first, data, length - first);
-    __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
+    std::vector<uint8_t> bytes;
+    ring_.Drain(&bytes);
     return ParsePerfRecords(bytes);
   }
 
@@ -99,8 +64,7 @@ class PerfEvent : public ThreadEvent {
 
  private:
   Descriptor fd_;
-  uint8_t* ring_;
-  size_t page_;
+  PerfRing ring_;
 };
 
 }  // namespace
@@ -108,16 +72,10 @@ class PerfEvent : public ThreadEvent {
 absl::StatusOr<std::unique_ptr<ThreadEvent>> OpenPerfEvent(int32_t tid, bool kernel) {
   perf_event_attr attr = Attributes(kernel);
   const long opened = ::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (opened < 0) return OpenError(errno, "perf_event_open");
+  if (opened < 0) return PerfOpenError(errno);
   Descriptor fd(static_cast<int>(opened));
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  void* const ring =
-      ::mmap(nullptr, page * (1 + kRingPages), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (ring == MAP_FAILED) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a ring of samples: ", std::strerror(errno)));
-  }
-  return std::make_unique<PerfEvent>(std::move(fd), ring, page);
+  SYNCLINE_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(fd.get(), kRingPages));
+  return std::make_unique<PerfEvent>(std::move(fd), std::move(ring));
 }
 
 }  // namespace syncline::agent

@@ -2,8 +2,6 @@
 #include "agent/connections/connection_recorder.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <string_view>
 #include <utility>
 
@@ -25,7 +23,7 @@ constexpr int64_t kPauseMaxNs = 30'000'000'000;
 }  // namespace
 
 // One recording's.
-class ConnectionRecorder::Run {
+class ConnectionRecorder::Run : public EvidenceRun {
  public:
   Run(const RuntimeDirectories& directories, Clock* clock, const ConnectionSamplerOptions& options,
       const std::vector<uint32_t>& left_out)
@@ -33,7 +31,7 @@ class ConnectionRecorder::Run {
     sampler_.LeaveOut(left_out);
   }
 
-  absl::Status Begin(const EvidenceWindow& window) {
+  absl::Status Begin(const EvidenceWindow& window) override {
     SYNCLINE_RETURN_IF_ERROR(file_.Create(window.directory, evidence::kConnectionsFileName));
     std::string head;
     evidence::AppendConnectionsHead(&head);
@@ -41,8 +39,7 @@ class ConnectionRecorder::Run {
     return absl::OkStatus();
   }
 
-  // The thread's work. Waits in real time: it is the machine's network that is sampled.
-  void Work(const std::stop_token& stop) {
+  void Work(const std::stop_token& stop) override {
     const int64_t begin_cpu_ns = ThreadCpuNs();
     while (Wait(Round(), stop)) {
     }
@@ -54,9 +51,15 @@ class ConnectionRecorder::Run {
     file_.Close();
   }
 
-  std::vector<std::string> TakeComplaints() {
+  void Fail(const absl::Status& status) override {
+    complaints_.push_back(absl::StrCat("No samples of TCP connections: ", status.message()));
+  }
+
+  std::vector<v1::Complaint> TakeComplaints() override {
     for (std::string& what : sampler_.TakeComplaints()) complaints_.push_back(std::move(what));
-    return std::exchange(complaints_, {});
+    return Warnings(
+        complaints_,
+        "the rest of the recording is not affected; the report says less of the network");
   }
 
  private:
@@ -75,13 +78,6 @@ class ConnectionRecorder::Run {
     next_search_ns_ = clock_->MonotonicNs() + kSearchNs;
   }
 
-  // false: it is to end.
-  bool Wait(int64_t ns, const std::stop_token& stop) {
-    std::unique_lock lock(sleeping_);
-    wake_.wait_for(lock, stop, std::chrono::nanoseconds(ns), [] { return false; });
-    return !stop.stop_requested();
-  }
-
   void Write(std::string_view text) {
     const auto ended = file_.Write(text);
     if (ended.has_value()) {
@@ -94,8 +90,6 @@ class ConnectionRecorder::Run {
   EvidenceFile file_;
   int64_t next_search_ns_ = 0;
   std::vector<std::string> complaints_;
-  std::mutex sleeping_;
-  std::condition_variable_any wake_;
 };
 
 int64_t ConnectionRecorder::PauseNs(int64_t cpu_ns, size_t bytes) {
@@ -105,49 +99,13 @@ int64_t ConnectionRecorder::PauseNs(int64_t cpu_ns, size_t bytes) {
 
 ConnectionRecorder::ConnectionRecorder(RuntimeDirectories directories, Clock* clock, Log* log,
                                        ConnectionSamplerOptions options)
-    : directories_(std::move(directories)),
+    : ThreadedSource("connections", log),
+      directories_(std::move(directories)),
       clock_(clock),
-      log_(log),
       options_(std::move(options)) {}
 
-ConnectionRecorder::~ConnectionRecorder() = default;
-
-void ConnectionRecorder::Find(const std::vector<uint32_t>& left_out) {
-  const std::lock_guard lock(mutex_);
-  left_out_ = left_out;
-}
-
-void ConnectionRecorder::Begin(const EvidenceWindow& window) {
-  const std::lock_guard lock(mutex_);
-  if (recording_id_ == window.recording_id || thread_.joinable()) return;
-  recording_id_ = window.recording_id;
-  run_ = std::make_unique<Run>(directories_, clock_, options_, left_out_);
-  if (const absl::Status begun = run_->Begin(window); !begun.ok()) {
-    log_->Failure("connections", begun);
-    failure_ = absl::StrCat("No samples of TCP connections: ", begun.message());
-    run_.reset();
-    return;
-  }
-  thread_ = std::jthread([run = run_.get()](const std::stop_token& stop) { run->Work(stop); });
-}
-
-void ConnectionRecorder::End() {
-  const std::lock_guard lock(mutex_);
-  thread_.request_stop();
-}
-
-std::vector<v1::Complaint> ConnectionRecorder::Collect() {
-  const std::lock_guard lock(mutex_);
-  thread_ = {};  // it ends within a round
-  std::vector<std::string> said;
-  if (!failure_.empty()) said.push_back(std::exchange(failure_, {}));
-  if (run_ != nullptr) {
-    for (std::string& what : run_->TakeComplaints()) said.push_back(std::move(what));
-  }
-  run_.reset();
-  recording_id_.clear();
-  return Warnings(said,
-                  "the rest of the recording is not affected; the report says less of the network");
+std::unique_ptr<EvidenceRun> ConnectionRecorder::MakeRun(const std::vector<uint32_t>& left_out) {
+  return std::make_unique<Run>(directories_, clock_, options_, left_out);
 }
 
 }  // namespace syncline::agent

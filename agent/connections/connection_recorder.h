@@ -12,52 +12,36 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "agent/connections/connection_sampler.h"
-#include "agent/evidence/evidence_source.h"
 #include "agent/evidence/runtime_directories.h"
+#include "agent/evidence/threaded_source.h"
 #include "agent/host/log.h"
 #include "agent/probe/clock.h"
 
 namespace syncline::agent {
 
-class ConnectionRecorder : public EvidenceSource {
+class ConnectionRecorder : public ThreadedSource {
  public:
   // Neither clock nor log is owned; both outlive this.
   ConnectionRecorder(RuntimeDirectories directories, Clock* clock, Log* log,
                      ConnectionSamplerOptions options = {});
-  ~ConnectionRecorder() override;
 
   bool IsWanted(const v1::PrepareRequest& request) const override {
     return !request.skip_evidence();
   }
-  void Find(const std::vector<uint32_t>& left_out) override;
-  // Returns at once: a node may have very many sockets.
-  void Begin(const EvidenceWindow& window) override;
-  void End() override;
-  std::vector<v1::Complaint> Collect() override;
 
   // How long to wait behind a round that took so much of a processor and wrote so much. Pure.
   static int64_t PauseNs(int64_t cpu_ns, size_t bytes);
 
  private:
   class Run;
+  std::unique_ptr<EvidenceRun> MakeRun(const std::vector<uint32_t>& left_out) override;
 
   const RuntimeDirectories directories_;
   Clock* const clock_;
-  Log* const log_;
   const ConnectionSamplerOptions options_;
-  std::mutex mutex_;
-  std::vector<uint32_t> left_out_ ABSL_GUARDED_BY(mutex_);
-  std::string recording_id_ ABSL_GUARDED_BY(mutex_);
-  std::string failure_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Run> run_;  // the thread's own, while there is one; else by mutex_
-  std::jthread thread_;       // last: it ends first
 };
 
 }  // namespace syncline::agent

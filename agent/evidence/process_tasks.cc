@@ -3,9 +3,7 @@
 
 #include <set>
 #include <string_view>
-#include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "agent/evidence/proc_text.h"
 #include "common/files.h"
 
@@ -35,12 +33,8 @@ SeenTask Look(const fs::path& proc, const ProcessEntry& process, int32_t tid) {
 
 SeenTasks ListTasks(const fs::path& proc, const ProcessEntry& process, const SeenTasks& known) {
   SeenTasks tasks;
-  std::error_code error;
   const fs::path folder = proc / std::to_string(process.pid);
-  for (fs::directory_iterator it(folder / "task", error), end; !error && it != end;
-       it.increment(error)) {
-    int32_t tid = 0;
-    if (!absl::SimpleAtoi(it->path().filename().string(), &tid)) continue;
+  for (const int32_t tid : ListThreads(proc, process.pid)) {
     const auto before = known.find(tid);
     tasks[tid] = before != known.end() ? before->second : Look(proc, process, tid);
   }

@@ -93,6 +93,18 @@ absl::StatusOr<ProcessEntry> LookAt(const std::filesystem::path& proc, int32_t p
 
 }  // namespace
 
+std::vector<int32_t> ListThreads(const std::filesystem::path& proc, int32_t pid) {
+  std::vector<int32_t> tids;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(proc / std::to_string(pid) / "task", error), end;
+       !error && it != end; it.increment(error)) {
+    int32_t tid = 0;
+    if (absl::SimpleAtoi(it->path().filename().string(), &tid)) tids.push_back(tid);
+  }
+  std::sort(tids.begin(), tids.end());
+  return tids;
+}
+
 std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid) {
   auto entry = LookAt(proc, pid);
   return entry.ok() ? std::optional<ProcessEntry>(*std::move(entry)) : std::nullopt;

@@ -39,6 +39,9 @@ absl::StatusOr<std::vector<ProcessEntry>> ListProcesses(
 // One of them; nullopt when it is gone.
 std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid);
 
+// Its threads, as the agent sees them, in order; none of a process that is gone.
+std::vector<int32_t> ListThreads(const std::filesystem::path& proc, int32_t pid);
+
 // Which training library a process has mapped, for people ("PyTorch", "TensorFlow"); empty: none,
 // or not allowed to see.
 std::string FrameworkOf(const std::filesystem::path& proc, int32_t pid);

@@ -5,6 +5,10 @@
 #include <time.h>
 
 #include <cerrno>
+#include <sstream>
+#include <string>
+
+#include "common/files.h"
 
 namespace syncline::agent {
 namespace {
@@ -57,6 +61,19 @@ int64_t ThreadCpuNs() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+int64_t TimeNamespaceShiftNs(const std::filesystem::path& proc) {
+  auto text = ReadFile(proc / "self" / "timens_offsets");
+  if (!text.ok()) return 0;
+  std::istringstream lines(*text);
+  for (std::string clock; lines >> clock;) {
+    int64_t seconds = 0;
+    int64_t ns = 0;
+    if (!(lines >> seconds >> ns)) return 0;
+    if (clock == "monotonic") return seconds * kNsPerSecond + ns;
+  }
+  return 0;
 }
 
 }  // namespace syncline::agent

@@ -4,6 +4,7 @@
 #define SYNCLINE_AGENT_PROBE_CLOCK_H_
 
 #include <cstdint>
+#include <filesystem>
 
 #include "clocksync/samples.h"
 
@@ -31,6 +32,9 @@ class SystemClock : public Clock {
 
 // Processor time of the calling thread.
 int64_t ThreadCpuNs();
+
+// What the agent's CLOCK_MONOTONIC is ahead of the machine's (/proc/self/timens_offsets).
+int64_t TimeNamespaceShiftNs(const std::filesystem::path& proc = "/proc");
 
 }  // namespace syncline::agent
 
