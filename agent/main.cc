@@ -36,6 +36,7 @@
 #include "agent/recording/canary.h"
 #include "agent/recording/guard.h"
 #include "agent/recording/recording_manager.h"
+#include "agent/scheduling/scheduling_recorder.h"
 #include "agent/service/server.h"
 #include "agent/session/lttng_library.h"
 #include "agent/session/session_child.h"
@@ -176,6 +177,7 @@ class Agent {
         code_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_,
               {.sampler = {.time_shift_ns = TimeNamespaceShiftNs()},
                .symbols = {.command = {self_.string(), kSymbolChildFlag}}}),
+        scheduling_([this] { return gate_.RuntimeDirectories(); }, &clock_, &log_),
         vtune_finder_(&runner_, {.profiler_directory = Variable("VTUNE_PROFILER_DIR"),
                                  .path = Variable("PATH"),
                                  .only_roots = uid_ == 0}),
@@ -196,7 +198,11 @@ class Agent {
                     .room = &room_,
                     .clock = &clock_,
                     .profilers = &profilers_,
-                    .tools = [this] { return Tools(); }},
+                    .tools = [this] { return Tools(); },
+                    .offers =
+                        [this] {
+                          return std::vector{code_.Offer(), scheduling_.Offer()};
+                        }},
                    {.data_directory = options_.data_dir,
                     .version = SYNCLINE_VERSION,
                     .lttng_home = LttngHome(uid_)}),
@@ -208,8 +214,8 @@ class Agent {
                   .clock = &clock_,
                   .clock_recorder = &sampler_,
                   .guard = &guard_,
-                  .sources = {&profiles_, &kineto_, &evidence_, &connections_, &code_, &vtune_,
-                              &devices_},
+                  .sources = {&profiles_, &kineto_, &evidence_, &connections_, &code_, &scheduling_,
+                              &vtune_, &devices_},
                   .log = &log_,
                   .node_json = [this] { return inventory_.DescribeAsJson(); }},
                  {.data_directory = options_.data_dir,
@@ -342,6 +348,7 @@ class Agent {
   EvidenceRecorder evidence_;
   ConnectionRecorder connections_;
   CodeRecorder code_;
+  SchedulingRecorder scheduling_;
   VtuneFinder vtune_finder_;
   VtuneCollector vtune_;
   DeviceFinder device_finder_;

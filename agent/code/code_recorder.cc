@@ -25,6 +25,8 @@ constexpr int64_t kSearchShare = 500;  // searches take one part in so many of a
 constexpr char kSampleFix[] =
     "sysctl kernel.perf_event_paranoid=2, or give syncline-agent the capability CAP_PERFMON; in a "
     "container also allow perf_event_open (its seccomp profile)";
+constexpr char kSeeAllFix[] =
+    "sysctl kernel.perf_event_paranoid=1, or give syncline-agent the capability CAP_PERFMON";
 
 std::string ParanoidText(const std::filesystem::path& proc) {
   auto text = ReadFile(proc / "sys" / "kernel" / "perf_event_paranoid");
@@ -174,6 +176,23 @@ CodeRecorder::CodeRecorder(RuntimeDirectories directories, Clock* clock, Log* lo
       directories_(std::move(directories)),
       clock_(clock),
       options_(Completed(std::move(options))) {}
+
+v1::EvidenceOffer CodeRecorder::Offer() const {
+  v1::EvidenceOffer offer;
+  offer.set_option("--samples");
+  if (options_.open(0, true).ok()) {
+    offer.set_extent("programs and the kernel");
+    return offer;
+  }
+  const absl::Status refused = options_.open(0, false).status();
+  if (refused.ok()) offer.set_extent("programs, without what the kernel does for them");
+  offer.set_problem(absl::StrCat(refused.ok()
+                                     ? "the kernel hides itself"
+                                     : absl::StrCat("the kernel refuses it: ", refused.message()),
+                                 ParanoidText(options_.sampler.proc)));
+  offer.set_fix(refused.ok() ? kSeeAllFix : kSampleFix);
+  return offer;
+}
 
 std::unique_ptr<EvidenceRun> CodeRecorder::MakeRun(const std::vector<uint32_t>& left_out) {
   auto run = std::make_unique<Run>(directories_, clock_, options_);

@@ -35,6 +35,8 @@ class CodeRecorder : public ThreadedSource {
   CodeRecorder(RuntimeDirectories directories, Clock* clock, Log* log, CodeOptions options);
 
   bool IsWanted(const v1::PrepareRequest& request) const override { return request.sample_code(); }
+  // What the kernel lets it see, now.
+  v1::EvidenceOffer Offer() const;
 
  private:
   class Run;

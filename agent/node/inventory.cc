@@ -303,6 +303,11 @@ v1::DescribeResponse Inventory::Describe(bool cpu_checked) {
   if (parts_.tools != nullptr) {
     for (v1::NodeTool& tool : parts_.tools()) *response.add_tools() = std::move(tool);
   }
+  if (parts_.offers != nullptr) {
+    for (v1::EvidenceOffer& offer : parts_.offers()) {
+      *response.add_evidence() = std::move(offer);
+    }
+  }
   return response;
 }
 

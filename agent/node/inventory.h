@@ -30,6 +30,7 @@ struct InventoryParts {
   Clock* clock = nullptr;
   ProfilerFinder* profilers = nullptr;
   std::function<std::vector<v1::NodeTool>()> tools;  // what else a recording can use; null: none
+  std::function<std::vector<v1::EvidenceOffer>()> offers;  // likewise, of the kernel
 };
 
 struct InventoryOptions {

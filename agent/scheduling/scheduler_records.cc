@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scheduling/scheduler_records.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace syncline::agent {
+namespace {
+
+// Of common_flags: hardware interrupt, software interrupt, NMI.
+constexpr uint8_t kInterruptFlags = 0x08 | 0x10 | 0x40;
+
+template <class T>
+T At(std::span<const uint8_t> bytes, const TraceField& field) {
+  T value{};
+  if (sizeof value == field.size && field.offset + sizeof value <= bytes.size()) {
+    std::memcpy(&value, bytes.data() + field.offset, sizeof value);
+  }
+  return value;
+}
+
+struct Ids {
+  int32_t pid = 0;
+  int32_t tid = 0;
+};
+
+// TID, TIME, size of the tracepoint's own record, that record.
+std::optional<SchedulerEvent> EventOf(std::span<const uint8_t> body,
+                                      const SchedulerTracepoints& points) {
+  constexpr size_t kHead = sizeof(Ids) + sizeof(int64_t) + sizeof(uint32_t);
+  if (body.size() < kHead) return std::nullopt;
+  Ids ids;
+  SchedulerEvent event;
+  uint32_t size = 0;
+  std::memcpy(&ids, body.data(), sizeof ids);
+  std::memcpy(&event.at_ns, body.data() + sizeof ids, sizeof event.at_ns);
+  std::memcpy(&size, body.data() + sizeof ids + sizeof event.at_ns, sizeof size);
+  if (size > body.size() - kHead || size < sizeof(uint16_t)) return std::nullopt;
+  const auto raw = body.subspan(kHead, size);
+  const auto id = At<uint16_t>(raw, {0, sizeof(uint16_t)});
+  event.seen_pid = std::max(0, ids.pid);
+  event.seen_tid = std::max(0, ids.tid);
+  event.current_tid = At<int32_t>(raw, points.current);
+  event.interrupt = (At<uint8_t>(raw, points.flags) & kInterruptFlags) != 0;
+  if (id == points.switch_id) {
+    event.kind = SchedulerEvent::Kind::kSwitch;
+    event.tid = At<int32_t>(raw, points.prev_tid);
+    event.state = At<int64_t>(raw, points.prev_state);
+    event.next_tid = At<int32_t>(raw, points.next_tid);
+    event.next_name = At<ThreadName>(raw, points.next_name);
+    event.next_name.back() = 0;
+  } else if (id == points.waking_id) {
+    event.kind = SchedulerEvent::Kind::kWake;
+    event.tid = At<int32_t>(raw, points.woken_tid);
+    event.to_cpu = At<int32_t>(raw, points.woken_cpu);
+  } else if (id == points.migrate_id) {
+    event.kind = SchedulerEvent::Kind::kMove;
+    event.tid = At<int32_t>(raw, points.moved_tid);
+    event.to_cpu = At<int32_t>(raw, points.moved_to);
+  } else {
+    return std::nullopt;
+  }
+  return event;
+}
+
+// ID, how many, TID, TIME.
+std::optional<SchedulerEvent> LossOf(std::span<const uint8_t> body) {
+  if (body.size() < 4 * sizeof(uint64_t)) return std::nullopt;
+  SchedulerEvent loss{.kind = SchedulerEvent::Kind::kLoss};
+  std::memcpy(&loss.count, body.data() + sizeof(uint64_t), sizeof loss.count);
+  std::memcpy(&loss.until_ns, body.data() + 3 * sizeof(uint64_t), sizeof loss.until_ns);
+  return loss;
+}
+
+}  // namespace
+
+SchedulerRecords ParseSchedulerRecords(std::span<const uint8_t> bytes,
+                                       const SchedulerTracepoints& tracepoints, int32_t cpu,
+                                       int64_t last_ns) {
+  SchedulerRecords records;
+  while (!bytes.empty()) {
+    perf_event_header header{};
+    records.damaged = true;
+    if (bytes.size() < sizeof header) return records;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.size < sizeof header || header.size > bytes.size()) return records;
+    const auto body = bytes.subspan(sizeof header, header.size - sizeof header);
+    bytes = bytes.subspan(header.size);
+    records.damaged = false;
+    const bool lost = header.type == PERF_RECORD_LOST;
+    if (!lost && header.type != PERF_RECORD_SAMPLE) continue;
+    auto event = lost ? LossOf(body) : EventOf(body, tracepoints);
+    records.damaged = !event.has_value();
+    if (records.damaged) return records;
+    if (lost) event->at_ns = std::min(last_ns, event->until_ns);
+    event->cpu = cpu;
+    last_ns = std::max(last_ns, lost ? event->until_ns : event->at_ns);
+    records.events.push_back(*event);
+  }
+  return records;
+}
+
+}  // namespace syncline::agent

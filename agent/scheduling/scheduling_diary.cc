@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scheduling/scheduling_diary.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace syncline::agent {
+namespace {
+
+using evidence::Pause;
+using evidence::Who;
+
+constexpr size_t kSpentMax = 16;        // takers of one wait that are told apart
+constexpr uint32_t kOthersMax = 65536;  // lines of other threads
+constexpr int32_t kCpusMax = 8192;
+
+// The kernel's bits of a thread's state when it leaves a CPU (print format of sched_switch). None,
+// or one above these: it was preempted.
+constexpr int64_t kInterruptible = 0x01;
+constexpr int64_t kUninterruptible = 0x02;
+constexpr int64_t kStopped = 0x04 | 0x08;
+constexpr int64_t kDead = 0x10 | 0x20;
+constexpr int64_t kParked = 0x40 | 0x80;
+
+Pause PauseOf(int64_t state) {
+  if ((state & (kInterruptible | kParked)) != 0) return Pause::kSlept;
+  if ((state & kUninterruptible) != 0) return Pause::kUninterruptible;
+  if ((state & kStopped) != 0) return Pause::kStopped;
+  return Pause::kPreempted;
+}
+
+// As /proc calls it.
+Pause PauseOf(char state) {
+  switch (state) {
+    case 'S':
+      return Pause::kSlept;
+    case 'D':
+      return Pause::kUninterruptible;
+    case 'T':
+    case 't':
+      return Pause::kStopped;
+    default:
+      return Pause::kUnknown;
+  }
+}
+
+}  // namespace
+
+void SchedulingDiary::Begin(int64_t at_ns) { begin_ns_ = from_ns_ = at_ns; }
+
+void SchedulingDiary::AddThread(uint32_t index, int32_t tid, int64_t at_ns, char state) {
+  // A thread that had its number before has ended: what is known of that one is not this one's.
+  recorded_.insert_or_assign(
+      tid, Recorded{.index = index, .at_ns = at_ns, .state = state, .seen = false});
+  if (options_.same_numbers) Learn(tid, 0, tid);
+}
+
+SchedulingDiary::Task& SchedulingDiary::TaskOf(int32_t tid) {
+  const auto [found, made] = tasks_.try_emplace(tid);
+  if (made && options_.same_numbers) Learn(tid, 0, tid);
+  return found->second;
+}
+
+SchedulingDiary::Cpu& SchedulingDiary::CpuOf(int32_t number) {
+  const auto index = static_cast<size_t>(std::clamp(number, 0, kCpusMax - 1));
+  if (index >= cpus_.size()) {
+    // Who was there first is told by the first switch.
+    cpus_.resize(index + 1, Cpu{.current = -1, .since_ns = from_ns_, .waiting = {}});
+  }
+  return cpus_[index];
+}
+
+void SchedulingDiary::Learn(int32_t machine_tid, int32_t pid, int32_t tid) {
+  if (tid <= 0) return;
+  Task& task = tasks_[machine_tid];
+  if (pid > 0) task.pid = pid;
+  const auto found = recorded_.find(tid);
+  const bool recorded = found != recorded_.end();
+  if (task.tid == tid && task.recorded == recorded &&
+      (!recorded || task.thread == found->second.index)) {
+    return;
+  }
+  task.tid = tid;
+  task.recorded = recorded;
+  if (recorded) task.thread = found->second.index;
+  if (recorded && task.state == State::kReady) CpuOf(task.cpu).waiting.push_back(machine_tid);
+}
+
+void SchedulingDiary::Take(const SchedulerEvent& event) {
+  if (event.kind == SchedulerEvent::Kind::kLoss) {
+    Lose(event);
+    return;
+  }
+  if (event.at_ns < blind_ns_ || event.at_ns < from_ns_) return;
+  if (event.current_tid > 0) Learn(event.current_tid, event.seen_pid, event.seen_tid);
+  switch (event.kind) {
+    case SchedulerEvent::Kind::kSwitch:
+      Switch(event);
+      break;
+    case SchedulerEvent::Kind::kWake:
+      Wake(event);
+      break;
+    case SchedulerEvent::Kind::kMove:
+      Move(event);
+      break;
+    case SchedulerEvent::Kind::kLoss:
+      break;
+  }
+}
+
+void SchedulingDiary::Switch(const SchedulerEvent& event) {
+  Cpu& cpu = CpuOf(event.cpu);
+  cpu.current = event.tid;  // the first one of a CPU is not known before
+  CountWaiting(&cpu, event.at_ns);
+  if (event.tid != 0) Leave(event.tid, event);
+  if (event.next_tid != 0) Enter(event.next_tid, event);
+  Cpu& after = CpuOf(event.cpu);
+  after.current = event.next_tid;
+  after.since_ns = event.at_ns;
+}
+
+void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event) {
+  Task& task = TaskOf(tid);
+  if (task.state != State::kRunning) {
+    StopWaiting(tid, task);
+    task.spent.clear();
+    task.run_from_ns = from_ns_;
+    task.ready_from_ns = from_ns_;
+    task.pause_from_ns = from_ns_;
+    task.pause = Pause::kUnknown;
+    task.waker = {};
+  }
+  task.cpu = event.cpu;
+  task.state = State::kRunning;
+  Write(&task, event.at_ns);
+  if ((event.state & kDead) != 0) {
+    if (task.recorded) recorded_.erase(task.tid);
+    tasks_.erase(tid);
+    return;
+  }
+  task.pause = PauseOf(event.state);
+  task.pause_from_ns = event.at_ns;
+  task.waker = {};
+  task.guessed = false;
+  if (task.pause == Pause::kPreempted) {
+    MakeReady(tid, &task, event.cpu, event.at_ns);
+  } else {
+    task.state = State::kPaused;
+    // wake_early stays: a wake-up that came before it had left is this pause's if none follows.
+  }
+}
+
+void SchedulingDiary::Enter(int32_t tid, const SchedulerEvent& event) {
+  Task& task = TaskOf(tid);
+  StopWaiting(tid, task);
+  task.name = event.next_name;
+  switch (task.state) {
+    case State::kUnknown:
+      task.guessed = true;
+      task.pause = Pause::kUnknown;
+      task.pause_from_ns = from_ns_;
+      task.ready_from_ns = from_ns_;
+      task.waker = {};
+      break;
+    case State::kPaused:
+      // No wake-up was seen behind its begin: it came before, or by another way.
+      task.ready_from_ns = task.wake_early ? task.pause_from_ns : event.at_ns;
+      task.pause = task.wake_early ? task.pause : Pause::kUnknown;
+      if (task.wake_early) task.waker = task.early_waker;
+      break;
+    case State::kReady:
+    case State::kRunning:
+      break;
+  }
+  task.wake_early = false;
+  task.state = State::kRunning;
+  task.run_from_ns = event.at_ns;
+  task.cpu = event.cpu;
+}
+
+void SchedulingDiary::Wake(const SchedulerEvent& event) {
+  Task& task = TaskOf(event.tid);
+  const Who waker = event.interrupt ? Who{Who::Kind::kInterrupt, 0}
+                    : task.recorded ? WhoIs(event.current_tid)
+                                    : Who{};
+  if (task.state == State::kRunning) {
+    task.wake_early = true;
+    task.early_waker = waker;
+    return;
+  }
+  if (task.state == State::kReady) return;
+  if (task.state == State::kUnknown) {
+    task.guessed = true;
+    task.pause = Pause::kUnknown;
+    task.pause_from_ns = from_ns_;
+  }
+  task.wake_early = false;
+  task.waker = waker;
+  MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
+}
+
+void SchedulingDiary::Move(const SchedulerEvent& event) {
+  const auto found = tasks_.find(event.tid);
+  if (found == tasks_.end()) return;
+  Task& task = found->second;
+  if (task.state != State::kReady || task.cpu == event.to_cpu) return;
+  CountWaiting(CpuOf(task.cpu), &task, event.at_ns);
+  StopWaiting(event.tid, task);
+  const int64_t ready_from_ns = task.ready_from_ns;
+  MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
+  task.ready_from_ns = ready_from_ns;
+}
+
+void SchedulingDiary::MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns) {
+  task->state = State::kReady;
+  task->ready_from_ns = at_ns;
+  task->counted_ns = at_ns;
+  task->cpu = std::clamp(cpu, 0, kCpusMax - 1);
+  if (!task->recorded) return;
+  std::vector<int32_t>& waiting = CpuOf(task->cpu).waiting;
+  if (std::find(waiting.begin(), waiting.end(), tid) == waiting.end()) waiting.push_back(tid);
+}
+
+void SchedulingDiary::StopWaiting(int32_t tid, const Task& task) {
+  if (task.state == State::kReady && task.recorded) std::erase(CpuOf(task.cpu).waiting, tid);
+}
+
+void SchedulingDiary::CountWaiting(Cpu* cpu, int64_t at_ns) {
+  for (const int32_t tid : cpu->waiting) {
+    const auto found = tasks_.find(tid);
+    if (found != tasks_.end()) CountWaiting(*cpu, &found->second, at_ns);
+  }
+}
+
+void SchedulingDiary::CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) const {
+  const int64_t from_ns = std::max(cpu.since_ns, task->counted_ns);
+  task->counted_ns = std::max(task->counted_ns, at_ns);
+  if (cpu.current < 0 || at_ns <= from_ns) return;
+  for (Spent& spent : task->spent) {
+    if (spent.tid != cpu.current) continue;
+    spent.ns += at_ns - from_ns;
+    return;
+  }
+  if (task->spent.size() < kSpentMax) task->spent.push_back({cpu.current, at_ns - from_ns});
+}
+
+void SchedulingDiary::Lose(const SchedulerEvent& event) {
+  const int64_t from_ns = std::max(begin_ns_, event.at_ns);
+  if (event.until_ns <= from_ns) return;
+  evidence::Append(evidence::SchedulingLoss{from_ns, event.until_ns, event.count}, &text_);
+  if (event.until_ns <= blind_ns_) return;
+  if (from_ns >= blind_ns_) Flush(from_ns);
+  blind_ns_ = event.until_ns;
+  from_ns_ = event.until_ns;
+  for (auto& [tid, task] : tasks_) {
+    task.state = State::kUnknown;
+    task.wake_early = false;
+    task.spent.clear();
+  }
+  for (auto& [tid, thread] : recorded_) {
+    thread.seen = false;
+    thread.state = '?';
+  }
+  for (Cpu& cpu : cpus_) cpu = {.current = -1, .since_ns = from_ns_, .waiting = {}};
+}
+
+bool SchedulingDiary::WasThere(const Task& task) const {
+  const auto found = recorded_.find(task.tid);
+  return found != recorded_.end() && found->second.at_ns <= from_ns_;
+}
+
+void SchedulingDiary::Write(Task* task, int64_t at_ns) {
+  const auto found = recorded_.find(task->tid);
+  if (!task->recorded || found == recorded_.end()) return;
+  Recorded& thread = found->second;
+  const bool ran = task->state == State::kRunning;
+  const bool ready = ran || task->state == State::kReady;
+  evidence::Turn turn{.thread = task->thread, .until_ns = at_ns, .cpu = task->cpu};
+  const int64_t run_from_ns = ran ? task->run_from_ns : at_ns;
+  const int64_t ready_from_ns = ready ? task->ready_from_ns : at_ns;
+  turn.ran_ns = at_ns - run_from_ns;
+  turn.ready_ns = run_from_ns - ready_from_ns;
+  turn.pause_ns = ready_from_ns - task->pause_from_ns;
+  turn.pause = task->pause;
+  if (task->guessed) {
+    // One that began later was not there to sleep or to wait.
+    if (!WasThere(*task)) turn.ready_ns = turn.pause_ns = 0;
+    turn.pause = turn.pause_ns > 0 ? PauseOf(thread.state) : Pause::kUnknown;
+  } else if (turn.pause == Pause::kUnknown && turn.pause_ns > 0) {
+    turn.pause_ns = 0;  // it came back without a wake-up
+  }
+  turn.waker = task->waker;
+  thread.seen = true;
+  const std::vector<evidence::Taker> takers = Takers(task);
+  if (turn.from_ns() < at_ns) evidence::Append(turn, takers, &text_);
+}
+
+std::vector<evidence::Taker> SchedulingDiary::Takers(Task* task) {
+  std::vector<Spent> spent = std::exchange(task->spent, {});
+  std::sort(spent.begin(), spent.end(), [](const Spent& a, const Spent& b) { return a.ns > b.ns; });
+  std::vector<evidence::Taker> takers;
+  for (const Spent& one : spent) {
+    if (takers.size() >= evidence::kTakersMax) break;
+    const Who who = WhoIs(one.tid);
+    if (who.kind != Who::Kind::kUnknown) takers.push_back({who, one.ns});
+  }
+  return takers;
+}
+
+Who SchedulingDiary::WhoIs(int32_t tid) {
+  if (tid == 0) return {Who::Kind::kIdle, 0};
+  const auto found = tasks_.find(tid);
+  if (found == tasks_.end()) return {};
+  Task& task = found->second;
+  if (task.recorded) return {Who::Kind::kThread, task.thread};
+  if (task.other == UINT32_MAX && others_ < kOthersMax) {
+    task.other = others_++;
+    const char* const name = task.name.data();
+    evidence::OtherThread other{.pid = task.pid, .tid = task.tid != 0 ? task.tid : tid};
+    other.name = std::string(name, ::strnlen(name, task.name.size()));
+    if (task.pid > 0) other.process_name = options_.process_name(task.pid);
+    if (other.name.empty()) other.name = other.process_name;
+    evidence::Append(other, &text_);
+  }
+  if (task.other == UINT32_MAX) return {};
+  return {Who::Kind::kOther, task.other};
+}
+
+void SchedulingDiary::Flush(int64_t at_ns) {
+  for (Cpu& cpu : cpus_) CountWaiting(&cpu, at_ns);
+  std::vector<int32_t> written;
+  for (const auto& [tid, task] : tasks_) {
+    if (task.recorded && task.state != State::kUnknown) written.push_back(tid);
+  }
+  std::sort(written.begin(), written.end());
+  for (const int32_t tid : written) Write(&tasks_.at(tid), at_ns);
+}
+
+void SchedulingDiary::End(int64_t at_ns, const std::function<Look(int32_t tid)>& look) {
+  if (at_ns < from_ns_) return;
+  Flush(at_ns);
+  std::vector<int32_t> quiet;
+  for (const auto& [tid, thread] : recorded_) {
+    if (!thread.seen && thread.at_ns <= from_ns_) quiet.push_back(tid);
+  }
+  std::sort(quiet.begin(), quiet.end());
+  for (const int32_t tid : quiet) {
+    const Look now = look(tid);
+    evidence::Turn turn{.thread = recorded_.at(tid).index, .until_ns = at_ns, .cpu = now.cpu};
+    if (now.state == 'R') {
+      turn.ran_ns = at_ns - from_ns_;
+    } else {
+      turn.pause = PauseOf(now.state);
+      if (turn.pause == Pause::kUnknown) continue;
+      turn.pause_ns = at_ns - from_ns_;
+    }
+    evidence::Append(turn, {}, &text_);
+  }
+}
+
+}  // namespace syncline::agent

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the scheduler's events of all CPUs to the turns of the recorded threads
+// (evidence/scheduling.h): a state for each thread of the machine, because any of them may have had
+// the CPU that a recorded one waited for. Pure but for the names of processes.
+//
+// What is true at the beginning is told by each thread's first event: who is woken was asleep, who
+// gets a CPU was ready, who leaves one ran. Behind a loss it begins anew.
+//
+// Threads have the machine's numbers in the events; what the agent calls them (it may be in a PID
+// namespace) is learned when they leave a CPU.
+//
+// Not thread-safe.
+#ifndef SYNCLINE_AGENT_SCHEDULING_SCHEDULING_DIARY_H_
+#define SYNCLINE_AGENT_SCHEDULING_SCHEDULING_DIARY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "agent/scheduling/scheduler_records.h"
+#include "evidence/scheduling.h"
+
+namespace syncline::agent {
+
+struct DiaryOptions {
+  bool same_numbers = true;  // the agent sees the machine's own numbers of threads
+  // What a process is called; empty: not known.
+  std::function<std::string(int32_t pid)> process_name = [](int32_t) { return std::string(); };
+};
+
+class SchedulingDiary {
+ public:
+  explicit SchedulingDiary(DiaryOptions options) : options_(std::move(options)) {}
+
+  // Before the first event: all from `at_ns` on are seen.
+  void Begin(int64_t at_ns);
+  // `index`: of its line, which stands before all that refers to it. `state`: as /proc said it at
+  // `at_ns`, 'S', 'D', 'T' or 'R'; '?': unknown. Its turns are written from now on.
+  void AddThread(uint32_t index, int32_t tid, int64_t at_ns, char state);
+  // In the order of their times.
+  void Take(const SchedulerEvent& event);
+  // What all threads do until then. `look` says of a thread that had no event at all what it did
+  // meanwhile, and on which CPU.
+  struct Look {
+    char state = '?';  // as for AddThread
+    int32_t cpu = 0;
+  };
+  void End(int64_t at_ns, const std::function<Look(int32_t tid)>& look);
+
+  std::string TakeText() { return std::exchange(text_, {}); }
+
+ private:
+  enum class State : uint8_t { kUnknown, kPaused, kReady, kRunning };
+
+  struct Spent {
+    int32_t tid = 0;
+    int64_t ns = 0;
+  };
+  struct Task {
+    State state = State::kUnknown;
+    bool guessed = false;     // what it did before its first event is told by that alone
+    bool recorded = false;    // `thread` is one of recorded_
+    bool wake_early = false;  // it was woken before it had left its CPU
+    evidence::Pause pause = evidence::Pause::kUnknown;
+    int32_t pid = 0;  // as the agent sees it; 0: unknown
+    int32_t tid = 0;
+    uint32_t thread = 0;
+    uint32_t other = UINT32_MAX;  // its line
+    int32_t cpu = 0;
+    ThreadName name{};
+    evidence::Who waker;
+    evidence::Who early_waker;  // with wake_early
+    int64_t pause_from_ns = 0;
+    int64_t ready_from_ns = 0;
+    int64_t run_from_ns = 0;
+    int64_t counted_ns = 0;    // up to here who had the CPU is in `spent`
+    std::vector<Spent> spent;  // while it is ready
+  };
+  struct Recorded {
+    uint32_t index = 0;
+    int64_t at_ns = 0;  // it was there then
+    char state = '?';
+    bool seen = false;  // since the beginning, or the last loss
+  };
+  struct Cpu {
+    int32_t current = 0;
+    int64_t since_ns = 0;
+    std::vector<int32_t> waiting;  // recorded threads that are ready
+  };
+
+  Task& TaskOf(int32_t tid);
+  Cpu& CpuOf(int32_t number);
+  // Learns what the agent calls the current thread.
+  void Learn(int32_t machine_tid, int32_t pid, int32_t tid);
+  void Switch(const SchedulerEvent& event);
+  void Leave(int32_t tid, const SchedulerEvent& event);
+  void Enter(int32_t tid, const SchedulerEvent& event);
+  void Wake(const SchedulerEvent& event);
+  void Move(const SchedulerEvent& event);
+  void Lose(const SchedulerEvent& event);
+  // Adds up who had the CPU of all that wait for it, until then.
+  void CountWaiting(Cpu* cpu, int64_t at_ns);
+  void CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) const;
+  void MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns);
+  void StopWaiting(int32_t tid, const Task& task);
+  // Whether it was there when watching began, and so did before its first event what that tells.
+  bool WasThere(const Task& task) const;
+  // The turn as it is at this time; forgets who had the CPU.
+  void Write(Task* task, int64_t at_ns);
+  void Flush(int64_t at_ns);
+  std::vector<evidence::Taker> Takers(Task* task);
+  evidence::Who WhoIs(int32_t tid);
+
+  const DiaryOptions options_;
+  std::string text_;
+  int64_t begin_ns_ = 0;
+  int64_t from_ns_ = 0;   // watched from then on without a loss
+  int64_t blind_ns_ = 0;  // events before that are behind a loss
+  uint32_t others_ = 0;
+  absl::flat_hash_map<int32_t, Task> tasks_;         // by the machine's number
+  absl::flat_hash_map<int32_t, Recorded> recorded_;  // by the agent's number
+  std::vector<Cpu> cpus_;
+};
+
+}  // namespace syncline::agent
+
+#endif  // SYNCLINE_AGENT_SCHEDULING_SCHEDULING_DIARY_H_

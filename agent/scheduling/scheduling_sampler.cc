@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/scheduling/scheduling_sampler.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "agent/evidence/proc_text.h"
+#include "agent/evidence/recorded_processes.h"
+#include "common/files.h"
+#include "evidence/scheduling.h"
+#include "evidence/write.h"
+
+namespace syncline::agent {
+namespace {
+
+using control_block::BlockId;
+
+constexpr size_t kProcessesMax = 4096;
+constexpr uint32_t kDeclaredMax = 1'000'000;  // lines of threads: a program that makes them wildly
+constexpr int64_t kLateNs = 1'000'000;        // a record may be on its way into its ring
+// The inode of the machine's own PID namespace (PROC_PID_INIT_INO).
+constexpr uint64_t kMachinePids = 0xEFFFFFFC;
+
+std::string AllOf(const std::filesystem::path& path) {
+  auto text = ReadFile(path);
+  return text.ok() ? *std::move(text) : std::string();
+}
+
+std::string NameIn(const std::filesystem::path& folder) {
+  std::string name = AllOf(folder / "comm");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+// What a thread does now, by its line `stat`.
+SchedulingDiary::Look LookAt(const std::filesystem::path& folder) {
+  const std::string text = AllOf(folder / "stat");
+  const size_t end = text.rfind(") ");
+  const auto stat = ParseProcStat(text, 100);
+  if (end == std::string::npos || end + 2 >= text.size() || !stat.has_value()) return {};
+  return {.state = text[end + 2], .cpu = std::max(0, stat->cpu)};
+}
+
+DiaryOptions DiaryFor(const std::filesystem::path& proc) {
+  return {.same_numbers = OwnPidNamespace(proc) == kMachinePids,
+          .process_name = [proc](int32_t pid) { return NameIn(proc / std::to_string(pid)); }};
+}
+
+}  // namespace
+
+SchedulingSampler::SchedulingSampler(RuntimeDirectories directories, Clock* clock,
+                                     SchedulingSamplerOptions options)
+    : directories_(std::move(directories)),
+      clock_(clock),
+      options_(std::move(options)),
+      time_shift_ns_(TimeNamespaceShiftNs(options_.proc)),
+      diary_(DiaryFor(options_.proc)) {}
+
+absl::Status SchedulingSampler::Open() {
+  auto events = options_.open(options_.events);
+  if (events.ok()) events_ = *std::move(events);
+  return events.status();
+}
+
+void SchedulingSampler::Begin() {
+  // Those that are there before it watches: whoever is found later may have begun later.
+  std::vector<std::pair<Recorded*, int32_t>> there;
+  for (auto& [id, process] : recorded_) {
+    for (const int32_t tid : ListThreads(options_.proc, process.entry.pid)) {
+      there.emplace_back(&process, tid);
+    }
+  }
+  events_->Enable();
+  const int64_t now_ns = clock_->MonotonicNs();
+  evidence::AppendSchedulingHead(now_ns, &text_);
+  diary_.Begin(now_ns);
+  for (const auto& [process, tid] : there) AddTask(process, tid, now_ns);
+}
+
+void SchedulingSampler::FindProcesses() {
+  const auto listed = ListProcesses(options_.proc);
+  if (!listed.ok()) return;  // the next search may see more
+  std::set<BlockId> alive;
+  for (const auto& [id, found] :
+       RecordedAmong(AliveById(*listed), directories_(), users_left_out_)) {
+    alive.insert(id);
+    if (recorded_.contains(id) || recorded_.size() >= kProcessesMax) continue;
+    recorded_[id] = {.entry = *found.entry};
+  }
+  std::erase_if(recorded_, [&](const auto& one) { return !alive.contains(one.first); });
+}
+
+void SchedulingSampler::Search() {
+  FindProcesses();
+  LookForThreads();
+}
+
+void SchedulingSampler::LookForThreads() {
+  std::set<TaskKey> alive;
+  for (auto& [id, process] : recorded_) {
+    const int32_t pid = process.entry.pid;
+    for (const int32_t tid : ListThreads(options_.proc, pid)) {
+      alive.emplace(tid, pid);
+      const auto known = tasks_.find(tid);
+      if (known != tasks_.end() && known->second == pid) continue;
+      AddTask(&process, tid, clock_->MonotonicNs());
+    }
+  }
+  std::erase_if(tasks_, [&](const auto& task) { return !alive.contains(TaskKey(task)); });
+}
+
+void SchedulingSampler::AddTask(Recorded* process, int32_t tid, int64_t at_ns) {
+  if (tasks_.size() >= options_.threads_max || next_thread_ >= kDeclaredMax) {
+    too_many_ = true;
+    return;
+  }
+  const ProcessEntry& entry = process->entry;
+  const std::filesystem::path folder =
+      options_.proc / std::to_string(entry.pid) / "task" / std::to_string(tid);
+  const char state = LookAt(folder).state;
+  if (process->index == UINT32_MAX) {
+    process->index = next_process_++;
+    evidence::Append(evidence::ProcessIdentity{entry.pid, entry.start_ticks,
+                                               static_cast<int64_t>(entry.pid_namespace),
+                                               entry.own_pid, entry.name},
+                     &text_);
+  }
+  const int32_t own_tid =
+      entry.own_pid == entry.pid ? tid : ParseOwnTid(AllOf(folder / "status")).value_or(0);
+  evidence::Append(evidence::ScheduledThread{process->index, tid, own_tid, NameIn(folder)}, &text_);
+  diary_.AddThread(next_thread_++, tid, at_ns, state);
+  tasks_.insert_or_assign(tid, entry.pid);
+}
+
+double SchedulingSampler::Drain() {
+  CpuDrain drain = events_->Drain(PerfNowNs());
+  const double fullest = drain.fullest;
+  const int64_t complete_ns = drain.complete_ns + time_shift_ns_;
+  Keep(std::move(drain));
+  TakeReady(complete_ns - kLateNs);
+  return fullest;
+}
+
+void SchedulingSampler::TakeReady(int64_t until_ns) {
+  // Each CPU's are in order already; what is sorted is small, not the events.
+  std::vector<std::pair<int64_t, uint32_t>> order;
+  order.reserve(waiting_.size());
+  for (const SchedulerEvent& event : waiting_) {
+    order.emplace_back(event.at_ns, static_cast<uint32_t>(order.size()));
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<SchedulerEvent> left;
+  for (const auto& [at_ns, index] : order) {
+    if (at_ns < until_ns) {
+      diary_.Take(waiting_[index]);
+    } else {
+      left.push_back(waiting_[index]);
+    }
+  }
+  waiting_ = std::move(left);
+  text_ += diary_.TakeText();
+}
+
+void SchedulingSampler::Keep(CpuDrain drain) {
+  damaged_ |= drain.damaged;
+  for (SchedulerEvent& event : drain.events) {
+    event.at_ns += time_shift_ns_;
+    if (event.kind == SchedulerEvent::Kind::kLoss) event.until_ns += time_shift_ns_;
+  }
+  waiting_.insert(waiting_.end(), drain.events.begin(), drain.events.end());
+}
+
+void SchedulingSampler::End() {
+  events_->Disable();
+  const int64_t end_ns = clock_->MonotonicNs();
+  CpuDrain last = events_->Drain(PerfNowNs());
+  const int64_t complete_ns = last.complete_ns + time_shift_ns_;
+  Keep(std::move(last));
+  if (complete_ns < end_ns) {  // a full ring: what came behind it is not known
+    waiting_.push_back({.kind = SchedulerEvent::Kind::kLoss,
+                        .at_ns = complete_ns,
+                        .until_ns = end_ns,
+                        .count = 1});
+  }
+  TakeReady(end_ns);
+  diary_.End(end_ns, [&](int32_t tid) {
+    const auto task = tasks_.find(tid);
+    if (task == tasks_.end()) return SchedulingDiary::Look{};
+    return LookAt(options_.proc / std::to_string(task->second) / "task" / std::to_string(tid));
+  });
+  text_ += diary_.TakeText();
+  if (damaged_) complaints_.emplace_back("some records of the kernel cannot be read");
+  if (too_many_) {
+    complaints_.push_back(absl::StrCat("threads are missing: at most ", options_.threads_max,
+                                       " of a node are watched"));
+  }
+}
+
+}  // namespace syncline::agent
