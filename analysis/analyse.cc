@@ -433,6 +433,9 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
     for (const DeviceHealth& health : input.facts[i].health) {
       report.health.push_back(HealthAt(input, i, health));
     }
+    if (input.facts[i].scheduling.has_value()) {
+      report.scheduling.push_back(Named(*input.facts[i].scheduling, i, input.nodes[i].processes));
+    }
   }
   report.network = NetworkOf(input.nodes, input.facts);
   if (report.steps.empty()) return report;

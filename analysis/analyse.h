@@ -11,6 +11,7 @@
 #include "analysis/machines.h"
 #include "analysis/network.h"
 #include "analysis/report.h"
+#include "analysis/scheduling.h"
 #include "analysis/summary_sink.h"
 #include "clocksync/clock_model.h"
 #include "timeline/builder.h"
@@ -35,6 +36,7 @@ struct NodeFacts {
   std::optional<MachineUsage> usage;  // nullopt: it was not sampled
   std::vector<DeviceHealth> health;   // of its devices; `node` and names are filled in
   std::vector<ConnectionUsage> connections;
+  std::optional<NodeScheduling> scheduling;  // likewise; nullopt: recorded without
 };
 
 struct AnalyseInput {

@@ -23,6 +23,7 @@
 #include "analysis/network.h"
 #include "analysis/primitives.h"
 #include "analysis/receipt.h"
+#include "analysis/scheduling.h"
 #include "analysis/tensors.h"
 #include "analysis/transfers.h"
 #include "analysis/vtune_results.h"
@@ -191,13 +192,14 @@ struct Report {
   CollectiveReport collectives;
   std::optional<FileClocks> file_clocks;  // of profiles without a recording
   TransferReport transfers;
-  std::vector<NodeReceipt> receipt;     // beside `nodes`
-  std::vector<MachineReport> machines;  // of nodes that were sampled
-  std::vector<DeviceHealth> health;     // of devices that were sampled
-  std::vector<NetworkLink> network;     // by the kernels' samples of connections
-  HotCode hot;                          // of nodes whose code was sampled
-  PrimitiveReport primitives;           // of oneDNN
-  std::vector<VtuneResult> vtune;       // beside the recording
+  std::vector<NodeReceipt> receipt;        // beside `nodes`
+  std::vector<MachineReport> machines;     // of nodes that were sampled
+  std::vector<DeviceHealth> health;        // of devices that were sampled
+  std::vector<NetworkLink> network;        // by the kernels' samples of connections
+  HotCode hot;                             // of nodes whose code was sampled
+  std::vector<NodeScheduling> scheduling;  // of nodes whose scheduler was traced
+  PrimitiveReport primitives;              // of oneDNN
+  std::vector<VtuneResult> vtune;          // beside the recording
   uint64_t events = 0;
   std::vector<std::string> only_events;  // patterns of their names; none: all were looked at
   bool incomplete = false;

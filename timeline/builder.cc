@@ -14,6 +14,7 @@
 #include "timeline/emitter.h"
 #include "timeline/message_arrows.h"
 #include "timeline/node_builder.h"
+#include "timeline/scheduling_series.h"
 #include "timeline/sink_thread.h"
 
 namespace syncline::timeline {
@@ -174,6 +175,7 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
                             options.keys_without_node};
     PushCounterSeries(nodes[i].counters, place, &emitter);
     PushSampledCode(nodes[i].code, place, &emitter);
+    PushScheduling(nodes[i].scheduling, place, &emitter);
   }
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match(options.cut);

@@ -94,6 +94,17 @@ void CutSink::OnCodeSample(const CodeSample& sample) {
   if (range_.Contains(sample.time)) next_->OnCodeSample(sample);
 }
 
+void CutSink::OnThreadState(const ThreadState& state) {
+  if (state.begin >= range_.begin && state.end <= range_.end) return next_->OnThreadState(state);
+  if (state.end <= range_.begin || state.begin >= range_.end) return;
+  ThreadState cut = state;
+  cut.clipped_begin |= state.begin < range_.begin;
+  cut.clipped_end |= state.end > range_.end;
+  cut.begin = std::max(state.begin, range_.begin);
+  cut.end = std::min(state.end, range_.end);
+  next_->OnThreadState(cut);
+}
+
 void CutSink::OnFlow(const Flow& flow) {
   if (range_.Contains(flow.sent) && range_.Contains(flow.received)) next_->OnFlow(flow);
 }

@@ -57,6 +57,10 @@ void Emitter::Push(const CodeSample& sample) {
   for (TimelineSink* sink : sinks_) sink->OnCodeSample(sample);
 }
 
+void Emitter::Push(const ThreadState& state) {
+  for (TimelineSink* sink : sinks_) sink->OnThreadState(state);
+}
+
 void Emitter::Push(const Flow& flow) {
   for (TimelineSink* sink : sinks_) sink->OnFlow(flow);
 }

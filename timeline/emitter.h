@@ -39,6 +39,7 @@ class Emitter {
   void Push(const Instant& instant);
   void Push(const CounterValue& value);
   void Push(const CodeSample& sample);
+  void Push(const ThreadState& state);
   void Push(const Flow& flow);
   void Push(const Hole& hole);
   void Push(const ClockBound& bound);

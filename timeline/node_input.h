@@ -22,6 +22,7 @@
 #include "timeline/messages.h"
 #include "timeline/partitions.h"
 #include "timeline/placement.h"
+#include "timeline/scheduling_series.h"
 #include "timeline/sink.h"
 #include "timeline/tensors.h"
 #include "timeline/wall_placement.h"
@@ -114,6 +115,7 @@ struct NodeInput {
   std::string why_closed;                                  // for people
   std::vector<CounterSeries> counters;                     // that come beside the traces
   SampledCode code;                                        // likewise
+  SchedulingSeries scheduling;                             // likewise
   std::vector<ClockEvent> clock_events;                    // `node` is filled in by the builder
   std::vector<std::pair<std::string, std::string>> facts;  // of the node, for people
 };

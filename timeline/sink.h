@@ -44,7 +44,7 @@ enum class TrackKind : uint8_t {
   kAsync,   // overlapped tasks, frames: spans that do not nest
   kCounter,
   kGroup,  // lanes and counters of a process that belong together
-  kLane,   // of a group: nested spans, or samples of code
+  kLane,   // of a group: nested spans, samples of code, or states of a thread
 };
 
 // For people: "worker-0 · rank 1 · python train.py".
@@ -55,7 +55,7 @@ struct Track {
   std::string name;
   uint32_t node = 0;
   ProcessKey process;  // kProcess and below
-  int32_t tid = 0;     // kThread, and kLane of a thread's samples
+  int32_t tid = 0;     // kThread, and kLane of a thread's samples or states
   std::string unit;    // kCounter
   std::vector<std::pair<std::string, std::string>>
       facts;  // kNode, kProcess: real pid, job, rank, ...
@@ -134,6 +134,21 @@ struct CodeSample {
   size_t self = 0;               // the innermost of the program's own: behind it is the kernel
 };
 
+// What a thread did by its node's scheduler, on a lane of its own: a span, called as it is drawn
+// ("CPU 3", "ready"), and the same by fields. Those of a lane come in order, and do not overlap.
+struct ThreadState : Span {
+  enum class State : uint8_t { kRunning, kReady, kUninterruptible, kStopped, kAsleep };
+  // Who had the CPU meanwhile, and how long.
+  struct Taker {
+    TextId who = kNoText;
+    int64_t ns = 0;
+  };
+  State state = State::kRunning;
+  int32_t cpu = -1;            // kRunning, kReady
+  TextId waker = kNoText;      // kRunning: who ended the pause before; kNoText: not known, or none
+  std::vector<Taker> had_cpu;  // kReady
+};
+
 struct CounterValue {
   TrackId track = 0;
   TimelineTime time;
@@ -191,6 +206,7 @@ class TimelineSink {
   virtual void OnCounter(const CounterValue& value) = 0;
   // Few sinks show them.
   virtual void OnCodeSample(const CodeSample&) {}
+  virtual void OnThreadState(const ThreadState&) {}
   virtual void OnFlow(const Flow& flow) = 0;
   virtual void OnHole(const Hole& hole) = 0;
   virtual void OnClockBound(const ClockBound& bound) = 0;

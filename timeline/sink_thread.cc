@@ -18,6 +18,7 @@ void SinkThread::Chunk::Clear() {
   instants.clear();
   counters.clear();
   samples.clear();
+  states.clear();
   flows.clear();
   holes.clear();
   bounds.clear();
@@ -58,6 +59,9 @@ void SinkThread::OnCounter(const CounterValue& value) {
 void SinkThread::OnCodeSample(const CodeSample& sample) {
   Push(Call::kCodeSample, &Chunk::samples, sample);
 }
+void SinkThread::OnThreadState(const ThreadState& state) {
+  Push(Call::kThreadState, &Chunk::states, state);
+}
 void SinkThread::OnFlow(const Flow& flow) { Push(Call::kFlow, &Chunk::flows, flow); }
 void SinkThread::OnHole(const Hole& hole) { Push(Call::kHole, &Chunk::holes, hole); }
 void SinkThread::OnClockBound(const ClockBound& bound) {
@@ -93,7 +97,7 @@ void SinkThread::Run() {
 
 void SinkThread::Replay(const Chunk& chunk, TimelineSink* sink) {
   size_t text = 0, track = 0, span = 0, instant = 0, counter = 0, sample = 0;
-  size_t flow = 0, hole = 0, bound = 0, event = 0;
+  size_t state = 0, flow = 0, hole = 0, bound = 0, event = 0;
   Span whole;
   auto argument = chunk.arguments.begin();
   const auto take_span = [&] {
@@ -128,6 +132,9 @@ void SinkThread::Replay(const Chunk& chunk, TimelineSink* sink) {
         break;
       case Call::kCodeSample:
         sink->OnCodeSample(chunk.samples[sample++]);
+        break;
+      case Call::kThreadState:
+        sink->OnThreadState(chunk.states[state++]);
         break;
       case Call::kFlow:
         sink->OnFlow(chunk.flows[flow++]);

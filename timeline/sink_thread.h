@@ -37,6 +37,7 @@ class SinkThread final : public TimelineSink {
   void OnInstant(const Instant& instant) override;
   void OnCounter(const CounterValue& value) override;
   void OnCodeSample(const CodeSample& sample) override;
+  void OnThreadState(const ThreadState& state) override;
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
@@ -53,6 +54,7 @@ class SinkThread final : public TimelineSink {
     kInstant,
     kCounter,
     kCodeSample,
+    kThreadState,
     kFlow,
     kHole,
     kClockBound,
@@ -70,6 +72,7 @@ class SinkThread final : public TimelineSink {
     std::vector<Instant> instants;
     std::vector<CounterValue> counters;
     std::vector<CodeSample> samples;
+    std::vector<ThreadState> states;
     std::vector<Flow> flows;
     std::vector<Hole> holes;
     std::vector<ClockBound> bounds;

@@ -132,6 +132,14 @@ void WindowSink::Divide(const Stretch& whole, const Push& push) {
   }
 }
 
+void WindowSink::OnThreadState(const ThreadState& state) {
+  Divide(state, [&state](TimelineSink* sink, ThreadState part) {
+    part.clipped_begin |= part.begin != state.begin;
+    part.clipped_end |= part.end != state.end;
+    sink->OnThreadState(part);
+  });
+}
+
 void WindowSink::OnHole(const Hole& hole) {
   Divide(hole, [](TimelineSink* sink, const Hole& part) { sink->OnHole(part); });
 }

@@ -20,6 +20,7 @@
 #include "coordinator/merge/node_connections.h"
 #include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
+#include "coordinator/merge/node_scheduling.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/out_dir.h"
 #include "coordinator/merge/outputs.h"
@@ -291,6 +292,7 @@ absl::StatusOr<MergeResult> Merge(const MergeOptions& asked) {
   AddSamples(counted, true, &inputs);
   AddDeviceSamples(counted, true, &inputs);
   AddConnectionSamples(counted, true, &inputs);
+  AddScheduling(counted, true, &inputs);
   std::vector<analysis::HotInput> samples = ReadCodeSamples(counted, &inputs);
   if (samples.empty() && Wants(options, kFlameFormat)) {
     return absl::InvalidArgumentError(
@@ -339,6 +341,7 @@ absl::StatusOr<analysis::Report> ReadReport(const ReportOptions& options) {
   AddSamples(counted, false, &inputs);
   AddDeviceSamples(counted, false, &inputs);
   AddConnectionSamples(counted, false, &inputs);
+  AddScheduling(counted, false, &inputs);
   Lookers lookers{analysis::SummarySink(options.step),
                   analysis::HotSink(ReadCodeSamples(counted, &inputs)),
                   analysis::VtuneSpanSink(ReadVtuneResults(&inputs)),

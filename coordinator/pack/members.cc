@@ -55,6 +55,7 @@ std::optional<MemberKind> KindOf(const fs::path& path, const recording::Recordin
   if (folder == "evidence" && name == "code.txt") return MemberKind::kCode;
   if (folder == "evidence" && name == "devices.txt") return MemberKind::kDevices;
   if (folder == "evidence" && name == "connections.txt") return MemberKind::kConnections;
+  if (folder == "evidence" && name == "scheduling.txt") return MemberKind::kScheduling;
   if (folder != "xspace" && folder != "kineto") return std::nullopt;
   if (name == "profiles.json") return MemberKind::kProfileList;
   if (folder == "xspace" && name.ends_with(".pb")) return MemberKind::kXSpace;

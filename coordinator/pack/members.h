@@ -35,6 +35,7 @@ enum class MemberKind : uint8_t {
   kCode,         // evidence/code.txt
   kDevices,      // evidence/devices.txt
   kConnections,  // evidence/connections.txt
+  kScheduling,   // evidence/scheduling.txt
   kProfileList,  // profiles.json
   kXSpace,
   kKineto,

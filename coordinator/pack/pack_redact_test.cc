@@ -168,6 +168,8 @@ class PackRedactTest : public testing::Test {
                        " 3 4 -1\nN =cannot%20read%20/acme\nE\n"));
     Write(at + "evidence/code.txt", "syncline-code 1\nC 1 1\nP 1 1 1 1 1 =acme\nE\n");
     Write(at + "evidence/devices.txt", "syncline-devices 1\nP 1 1 1 1 =acme\nE\n");
+    Write(at + "evidence/scheduling.txt",
+          "syncline-scheduling 1\nB 1\nP 1 1 1 1 =acme\nT 0 1 1 =acme\nO 9 9 =acme =acme\nE\n");
     // Names of threads, in traces.
     for (const char* stream : {"syncline_0", "syncline_1"}) {
       const std::string path = at + "trace/ust/uid/0/64-bit/" + stream;
@@ -250,6 +252,8 @@ TEST_F(PackRedactTest, NoNameIsLeftInAWholeRecording) {
                 Field(&KindLeftOut::files, 4u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("results of VTune")),
                 Field(&KindLeftOut::files, 4u)),
+          AllOf(Field(&KindLeftOut::what, HasSubstr("scheduling.txt")),
+                Field(&KindLeftOut::files, 2u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("stacks.json")),
                 Field(&KindLeftOut::files, 1u)),
           AllOf(Field(&KindLeftOut::what, HasSubstr("code.txt")), Field(&KindLeftOut::files, 2u))));
@@ -261,13 +265,15 @@ TEST_F(PackRedactTest, ItsReportHasTheSameNumbers) {
     fs::create_directories((root_ / path).parent_path());
     ASSERT_TRUE(WriteFileAtomically(root_ / path, bytes).ok());
   }
-  // Without profiles, samples of code and devices and results of VTune, which no redacted pack has.
+  // Without profiles, samples of code and devices, scheduling and results of VTune, which no
+  // redacted pack has.
   for (const recording::NodeRecord& node : recording_.nodes) {
     fs::remove_all(run_ / "nodes" / node.name / "xspace");
     fs::remove_all(run_ / "nodes" / node.name / "kineto");
     fs::remove_all(run_ / "nodes" / node.name / "vtune");
     fs::remove(run_ / "nodes" / node.name / "evidence/code.txt");
     fs::remove(run_ / "nodes" / node.name / "evidence/devices.txt");
+    fs::remove(run_ / "nodes" / node.name / "evidence/scheduling.txt");
   }
   const nlohmann::json before = ReportOf(run_);
   EXPECT_THAT(before.dump(), HasSubstr("acme domain"));

@@ -69,6 +69,8 @@ const char* WhatIsLeftOut(MemberKind kind) {
       return "how the devices were, and who used them (evidence/devices.txt)";
     case MemberKind::kConnections:
       return "addresses and counters of TCP connections (evidence/connections.txt)";
+    case MemberKind::kScheduling:
+      return "when the threads ran, and who had their CPUs (evidence/scheduling.txt)";
     case MemberKind::kProfileList:
       return "lists of profiles (profiles.json)";
     case MemberKind::kXSpace:

@@ -252,6 +252,12 @@ void ChromeSink::OnCodeSample(const timeline::CodeSample& sample) {
   out->append("]}}");
 }
 
+void ChromeSink::OnThreadState(const timeline::ThreadState& state) {
+  if (state.state == timeline::ThreadState::State::kAsleep) return;
+  OnSpanBegin(state);
+  OnSpanEnd(state);
+}
+
 void ChromeSink::WriteFlowEnd(const timeline::Flow& flow, bool sends) {
   const KnownTrack& here = tracks_[sends ? flow.from : flow.to];
   const KnownTrack& there = tracks_[sends ? flow.to : flow.from];

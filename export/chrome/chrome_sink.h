@@ -14,6 +14,7 @@
 //     file: readers nest by time and duration, and where both are equal by order.
 //   - A flow whose two ends lie in one file is an arrow. Each end is also an event of its own with
 //     the other end's place and time, since no viewer of one rank's file can draw what crosses.
+//   - States of a thread are spans of the category "scheduling"; where it slept there is none.
 //   - Holes are spans of the category "hole". Those of the node, the bound of its clock and what
 //     happened to it are in every file that has a process of it.
 // Strict JSON: bytes that are no UTF-8 become U+FFFD, numbers that are none become strings.
@@ -58,6 +59,7 @@ class ChromeSink final : public timeline::TimelineSink {
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
   void OnCodeSample(const timeline::CodeSample& sample) override;
+  void OnThreadState(const timeline::ThreadState& state) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;

@@ -193,6 +193,28 @@ TEST_F(Pushed, ConnectsWhatIsInOneFileAndNamesWhatIsNot) {
   EXPECT_THAT(files.at("rank-1.json"), HasSubstr("\"sent ts\":3600000001.000"));
 }
 
+TEST_F(Pushed, StatesOfAThreadAreSpansWhereItDidNotSleep) {
+  AddTrack(5, 1, timeline::TrackKind::kGroup, "scheduling");
+  AddTrack(6, 5, timeline::TrackKind::kLane, "main 7");
+  sink_.OnText(2, "CPU 3");
+  timeline::ThreadState state;
+  state.track = 6;
+  state.name = 2;
+  state.begin = {100};
+  state.end = {150};
+  sink_.OnThreadState(state);
+  state.state = timeline::ThreadState::State::kAsleep;
+  state.begin = {150};
+  state.end = {200};
+  sink_.OnThreadState(state);
+  const Files files = Finish();
+  const std::vector<Json> spans = Events(files.at("rank-0.json"), "X");
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_EQ(spans[0]["name"], "CPU 3");
+  EXPECT_EQ(spans[0]["dur"], 0.050);
+  EXPECT_THAT(files.at("rank-0.json"), HasSubstr("\"scheduling · main 7\""));
+}
+
 TEST_F(Pushed, SaysOfTheNodeInEveryFileOfIt) {
   timeline::Hole hole;
   hole.track = 0;

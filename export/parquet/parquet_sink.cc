@@ -104,6 +104,38 @@ Table SampleTable() {
                                {"stack", kText}});
 }
 
+// A row for each stretch in which a thread did one thing: "running", "ready", "asleep", ...
+Table SchedulingTable() {
+  return MakeTable("scheduling", {{"track", kInt32},
+                                  {"state", kText},
+                                  {"begin_ns", kInt64},
+                                  {"end_ns", kInt64},
+                                  {"bound_lo_ns", kInt64, Column::kSometimes},
+                                  {"bound_hi_ns", kInt64, Column::kSometimes},
+                                  {"clipped_begin", kBool},
+                                  {"clipped_end", kBool},
+                                  {"cpu", kInt32, Column::kSometimes},
+                                  {"waker", kName},
+                                  {"had_cpu", kText, Column::kSometimes}});
+}
+
+const char* StateName(timeline::ThreadState::State state) {
+  using enum timeline::ThreadState::State;
+  switch (state) {
+    case kRunning:
+      return "running";
+    case kReady:
+      return "ready";
+    case kUninterruptible:
+      return "uninterruptible";
+    case kStopped:
+      return "stopped";
+    case kAsleep:
+      return "asleep";
+  }
+  return "";
+}
+
 Table HoleTable() {
   return MakeTable("holes", {{"track", kInt32},
                              {"begin_ns", kInt64},
@@ -164,6 +196,7 @@ ParquetSink::ParquetSink(Options options, TableWriter* writer)
     node.counters =
         make(MakeTable("counters", {{"track", kInt32}, {"time_ns", kInt64}, {"value", kDouble}}));
     node.samples = make(SampleTable());
+    node.scheduling = make(SchedulingTable());
     node.holes = make(HoleTable());
     node.clock_bounds = make(
         MakeTable("clock_bounds", {{"time_ns", kInt64}, {"bound_ns", kInt64, Column::kSometimes}}));
@@ -323,6 +356,33 @@ void ParquetSink::OnCodeSample(const timeline::CodeSample& sample) {
   Added(&node.samples);
 }
 
+void ParquetSink::OnThreadState(const timeline::ThreadState& state) {
+  Node& node = NodeOf(state.track);
+  std::vector<Column>& row = node.scheduling.row();
+  row[0].Int(state.track);
+  row[1].Text(StateName(state.state));
+  row[2].Int(state.begin.ns);
+  row[3].Int(state.end.ns);
+  PutReach(Widest(reach_.At(state.node_begin), reach_.At(state.node_end)), &row[4], &row[5]);
+  row[6].Bool(state.clipped_begin);
+  row[7].Bool(state.clipped_end);
+  state.cpu < 0 ? row[8].Null() : row[8].Int(state.cpu);
+  row[9].Name(state.waker);
+  if (state.had_cpu.empty()) {
+    row[10].Null();
+  } else {
+    text_ = "{";
+    for (const timeline::ThreadState::Taker& taker : state.had_cpu) {
+      if (text_.size() > 1) text_.push_back(',');
+      text::AppendJsonString(texts_[taker.who], &text_);
+      absl::StrAppend(&text_, ":", taker.ns);
+    }
+    text_.push_back('}');
+    row[10].Text(text_);
+  }
+  Added(&node.scheduling);
+}
+
 void ParquetSink::OnFlow(const timeline::Flow& flow) {
   std::vector<Column>& row = flows_.row();
   row[0].Int(static_cast<int64_t>(flow.id));
@@ -382,7 +442,7 @@ absl::Status ParquetSink::Finish() {
   for (Node& node : nodes_) AddNames(&node);
   for (Node& node : nodes_) {
     for (Partition* partition :
-         {&node.spans, &node.instants, &node.counters, &node.samples, &node.holes,
+         {&node.spans, &node.instants, &node.counters, &node.samples, &node.scheduling, &node.holes,
           &node.clock_bounds, &node.clock_events, &node.names}) {
       partition->Finish(writer_, texts_);
     }

@@ -9,6 +9,9 @@
 //   counters/node=NAME/...              track, time_ns, value
 //   samples/node=NAME/...               track, time_ns, bounds, period_ns, function, library, file,
 //                                       line, in_kernel, stack: of recordings with --samples
+//   scheduling/node=NAME/...            track, state, begin_ns, end_ns, bounds, clipped_begin,
+//                                       clipped_end, cpu, waker, had_cpu: of recordings with
+//                                       --scheduling
 //   holes/node=NAME/...                 track, begin_ns, end_ns, reason, count, source, detail
 //   clock_bounds/node=NAME/...          time_ns, bound_ns
 //   clock_events/node=NAME/...          begin_ns, end_ns, name, text: steps, sleeps, gaps, ...
@@ -20,7 +23,8 @@
 // Times are int64 ns on the timeline. The truth of a time lies in [t - bound_lo_ns, t +
 // bound_hi_ns], null where that is unknown; of a span that is so for both its ends. As distances
 // they hardly take room; lo itself would take as much as the time. They are a little wider than the
-// model knows: clocksync/reach.h. `arguments` is a JSON object.
+// model knows: clocksync/reach.h. `arguments` is a JSON object, and so is
+// `had_cpu`: who had the CPU while the thread was ready, and how long of all of that wait, ns.
 // A large table goes to four files by turns, so that they can be written side by side.
 //
 // The same calls give the same bytes, with one version of pyarrow. Memory: a batch of rows per
@@ -61,6 +65,7 @@ class ParquetSink final : public timeline::TimelineSink {
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
   void OnCodeSample(const timeline::CodeSample& sample) override;
+  void OnThreadState(const timeline::ThreadState& state) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;
@@ -73,6 +78,7 @@ class ParquetSink final : public timeline::TimelineSink {
     Partition instants;
     Partition counters;
     Partition samples;
+    Partition scheduling;
     Partition holes;
     Partition clock_bounds;
     Partition clock_events;
@@ -105,7 +111,7 @@ class ParquetSink final : public timeline::TimelineSink {
   Partition tracks_;
   Partition processes_;
   Partition node_table_;
-  std::string text_;  // the arguments or the stack at hand
+  std::string text_;  // what a row at hand says as text
 };
 
 }  // namespace syncline::parquet

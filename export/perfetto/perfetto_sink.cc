@@ -230,6 +230,12 @@ void PerfettoSink::OnCodeSample(const timeline::CodeSample& sample) {
   WriteEvent(&sequence, clock_.At(sample.time), event);
 }
 
+void PerfettoSink::OnThreadState(const timeline::ThreadState& state) {
+  if (state.state == timeline::ThreadState::State::kAsleep) return;
+  OnSpanBegin(state);
+  OnSpanEnd(state);
+}
+
 void PerfettoSink::OnFlow(const timeline::Flow& flow) {
   if (flow.between_begins) return;  // the begins of the spans have it
   // An instant on either side: the spans themselves may be written already.

@@ -12,6 +12,7 @@
 //     of the node. A span's arguments are attached to its end, where they are complete.
 //   - A sample of code is an instant of the category "sample", called by the function that ran,
 //     with its stack as the event's callstack, which older readers leave out.
+//   - States of a thread are slices of the category "scheduling"; where it slept there is none.
 //   - T, timeline time 0, is an instant of the category "timeline".
 //
 // The same calls give the same bytes. Thread-safety: one thread.
@@ -51,6 +52,7 @@ class PerfettoSink final : public timeline::TimelineSink {
   void OnInstant(const timeline::Instant& instant) override;
   void OnCounter(const timeline::CounterValue& value) override;
   void OnCodeSample(const timeline::CodeSample& sample) override;
+  void OnThreadState(const timeline::ThreadState& state) override;
   void OnFlow(const timeline::Flow& flow) override;
   void OnHole(const timeline::Hole& hole) override;
   void OnClockBound(const timeline::ClockBound& bound) override;

@@ -257,6 +257,59 @@ TEST_F(PerfettoQuery, ShowsSamplesOfCodeWithTheirStacks) {
   EXPECT_THAT(tables[2], ::testing::EndsWith("\n3\n"));
 }
 
+TEST_F(PerfettoQuery, ShowsWhatTheSchedulerDidWithAThread) {
+  auto scenario = timeline::testing::ParseScenario(ReadCase("two_nodes_nested"));
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  timeline::NodeInput& node = scenario->nodes[0];
+  const int64_t at_ns = node.placement->ClockNs({0});
+  timeline::SchedulingSeries& series = node.scheduling;
+  series.names = {"no one", "stress (pid 90)"};
+  series.takers = {{1, 4}, {0, 1}};
+  series.threads = {{node.processes.at(0).key, 12, "pool", {}}};
+  series.threads[0].turns = {{.until_ns = at_ns + 40,
+                              .ran_ns = 15,
+                              .ready_ns = 5,
+                              .pause_ns = 10,
+                              .cpu = 3,
+                              .waker = 1,
+                              .takers = 2},
+                             {.until_ns = at_ns + 60,
+                              .ran_ns = 10,
+                              .pause_ns = 10,
+                              .pause = timeline::ThreadState::State::kUninterruptible,
+                              .cpu = 4}};
+  series.losses = {{.begin_ns = at_ns + 60, .end_ns = at_ns + 70, .count = 9}};
+  std::ostringstream out;
+  PerfettoSink sink(&out, {});
+  timeline::TimelineSink* const sinks[] = {&sink};
+  ASSERT_TRUE(timeline::BuildTimeline(scenario->nodes, scenario->options, sinks).ok());
+  const std::vector<std::string> tables = Query(
+      out.str(),
+      {kErrors,
+       absl::StrCat("select s.ts - ", kZero,
+                    ", s.dur, s.name, t.name, g.name from slice s "
+                    "join track t on t.id = s.track_id join track g on g.id = t.parent_id "
+                    "where s.category = 'scheduling' order by s.ts"),
+       "select s.name, a.flat_key, a.display_value from slice s join args a using (arg_set_id) "
+       "where s.category = 'scheduling' and a.flat_key like 'debug.%' order by s.ts, a.flat_key",
+       absl::StrCat("select s.ts - ", kZero,
+                    ", s.dur, s.name, t.name from slice s "
+                    "join track t on t.id = s.track_id where t.name like '%scheduling%' and "
+                    "s.category = 'hole'")});
+  EXPECT_THAT(tables[0], ::testing::EndsWith("value\n"));
+  EXPECT_THAT(tables[1], ::testing::EndsWith("20\t5\tready\tpool 12\tscheduling\n"
+                                             "25\t15\tCPU 3\tpool 12\tscheduling\n"
+                                             "40\t10\tuninterruptible\tpool 12\tscheduling\n"
+                                             "50\t10\tCPU 4\tpool 12\tscheduling\n"))
+      << "where it slept there is nothing";
+  EXPECT_THAT(tables[2], ::testing::EndsWith("ready\tdebug.CPU\t3\n"
+                                             "ready\tdebug.had the CPU: no one, ns\t1\n"
+                                             "ready\tdebug.had the CPU: stress (pid 90), ns\t4\n"
+                                             "CPU 3\tdebug.woken by\tstress (pid 90)\n"));
+  EXPECT_THAT(tables[3],
+              ::testing::EndsWith("60\t10\tdiscarded events\tnot recorded · scheduling\n"));
+}
+
 // One that cannot go back.
 class Pipe : public std::stringbuf {
  protected:

@@ -9,6 +9,7 @@
 #include "export/report/machines_text.h"
 #include "export/report/network_text.h"
 #include "export/report/primitives_text.h"
+#include "export/report/scheduling_text.h"
 #include "export/report/section_printers.h"
 #include "export/report/vtune_text.h"
 
@@ -28,6 +29,10 @@ constexpr Section kSections[] = {
     {"steps", "Steps", HasSteps, StepsInFull, StepsInShort},
     {"machines", "What the machines did", HasMachines, MachinesInFull, MachinesInShort,
      MachinesInJson, "it needs recorded processes, and samples, which `--no-evidence` leaves out"},
+    {"scheduling", "Scheduling", HasScheduling, SchedulingInFull, SchedulingInShort,
+     SchedulingInJson,
+     "`syncline record --scheduling` records when each thread ran, and who had its CPU when it was "
+     "ready to"},
     {"network", "Network", HasNetwork, NetworkInFull, NetworkInShort, NetworkInJson,
      "it needs TCP connections of recorded processes, and samples, which `--no-evidence` leaves "
      "out"},

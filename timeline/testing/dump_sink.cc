@@ -137,6 +137,22 @@ void DumpSink::OnCodeSample(const CodeSample& sample) {
   Line(std::move(line));
 }
 
+void DumpSink::OnThreadState(const ThreadState& state) {
+  TimelineTime& last = last_.try_emplace(state.track, TimelineTime{kUnknownLo}).first->second;
+  if (state.begin < last) Breach(absl::StrCat("state out of order: ", Text(state.name)));
+  if (state.end < state.begin) Breach("negative duration");
+  last = state.end;
+  std::string line =
+      absl::StrCat("state ", state.clipped_begin ? "<" : "[", state.begin.ns, ", ", state.end.ns,
+                   state.clipped_end ? ">" : "]", " ", Text(state.name), " on ",
+                   TrackPath(state.track), " cpu=", state.cpu);
+  if (state.waker != kNoText) absl::StrAppend(&line, " waker=\"", Text(state.waker), "\"");
+  for (const ThreadState::Taker& taker : state.had_cpu) {
+    absl::StrAppend(&line, " \"", Text(taker.who), "\"=", taker.ns);
+  }
+  Line(absl::StrCat(line, ":", Arguments(state.arguments)));
+}
+
 void DumpSink::OnFlow(const Flow& flow) {
   Line(absl::StrCat("flow ", flow.id, " ", TrackPath(flow.from), " @", flow.sent.ns, " -> ",
                     TrackPath(flow.to), " @", flow.received.ns));

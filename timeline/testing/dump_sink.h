@@ -21,6 +21,7 @@ class DumpSink final : public TimelineSink {
   void OnInstant(const Instant& instant) override;
   void OnCounter(const CounterValue& value) override;
   void OnCodeSample(const CodeSample& sample) override;
+  void OnThreadState(const ThreadState& state) override;
   void OnFlow(const Flow& flow) override;
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;

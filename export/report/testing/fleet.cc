@@ -172,6 +172,34 @@ void AddMachine(uint32_t node, analysis::Report* report) {
        .others = {}});
 }
 
+// The rank's main thread hardly waited for a CPU; stress-ng had it meanwhile.
+void AddScheduling(uint32_t node, analysis::Report* report) {
+  const int64_t ready_ns = Scattered(node, 43'210);
+  const std::vector<analysis::CpuTaker> takers = {
+      {.pid = 90, .name = "stress", .process_name = "stress-ng", .ns = ready_ns - 1000}};
+  analysis::ThreadScheduling thread;
+  thread.tid = 4711;
+  thread.name = "python";
+  thread.times = {
+      .running_ns = kWindowNs / 2, .ready_ns = ready_ns, .asleep_ns = kWindowNs / 2 - ready_ns};
+  thread.turns = 5000 + node;
+  thread.longest_ready_ns = 7'000'000;
+  thread.takers = takers;
+  analysis::ProcessScheduling process;
+  process.name = ProcessName(node);
+  process.rank = static_cast<int32_t>(node);
+  process.pid = 4711;
+  process.times = thread.times;
+  process.turns = thread.turns;
+  process.takers = takers;
+  process.threads = {thread};
+  report->scheduling.push_back({.node = node,
+                                .window_ns = kWindowNs,
+                                .complete = true,
+                                .cost_ns = 3'000'000,
+                                .processes = {process}});
+}
+
 // Samples of one operator's code.
 void AddCode(uint32_t node, analysis::Report* report) {
   report->hot.nodes.push_back({.node = node,
@@ -290,6 +318,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     AddWork(i, &report);
     AddProfile(i, &report);
     AddMachine(i, &report);
+    AddScheduling(i, &report);
     AddCode(i, &report);
     AddPrimitives(i, &report);
     AddVtune(i, &report);
