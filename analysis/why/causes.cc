@@ -12,6 +12,7 @@
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
 #include "analysis/why/replay.h"
+#include "analysis/why/scheduled_taker.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/takers.h"
 
@@ -32,6 +33,13 @@ constexpr size_t kQuotaNotesMax = 4;        // ranks of which it is said that al
 constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
 constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
 constexpr int64_t kReplayDivisor = 50;      // a replay that is off by more of a step is not used
+
+// By the scheduler's own trace where there is one.
+std::optional<Taker> WhoTook(const JobInput& input, const Judged& judged, const JudgedRank& rank) {
+  const auto exact = ScheduledTakerOf(input.ranks, *rank.input, rank.driver_tid, rank.steps);
+  if (exact.has_value()) return exact;
+  return TakerOf(input.ranks, *rank.input, rank.driver_tid, rank.samples, judged.steps());
+}
 
 class CauseFinder {
  public:
@@ -319,8 +327,7 @@ class CauseFinder {
       cause.throttled_periods = facts.throttled_periods;
     }
     if (cause.part == Part::kWaitingForCpu) {
-      cause.taker =
-          TakerOf(input_.ranks, *judged.input, judged.driver_tid, judged.samples, judged_.steps());
+      cause.taker = WhoTook(input_, judged_, judged);
     }
     // A loader whose workers have no processor is not slow by itself.
     const auto steps = static_cast<int64_t>(judged_.steps());
@@ -466,8 +473,7 @@ void FindTakerOfEverybody(const JobInput& input, const Judged& judged, Answer* a
   const JudgedRank& rank = judged.ranks[longest];
   if (!rank.samples.measured()) return;
   answer->everybody_taker_rank = longest;
-  answer->everybody_taker =
-      TakerOf(input.ranks, *rank.input, rank.driver_tid, rank.samples, judged.steps());
+  answer->everybody_taker = WhoTook(input, judged, rank);
 }
 
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {

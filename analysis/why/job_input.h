@@ -16,6 +16,7 @@
 
 #include "analysis/levels.h"
 #include "evidence/evidence.h"
+#include "evidence/scheduling.h"
 
 namespace syncline::analysis::why {
 
@@ -75,10 +76,12 @@ struct RankInput {
   std::vector<CollectiveEntry> collectives;  // by entry
   std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
   OwnInterval window;  // the part of the recording that was asked for, in its clock; begins at T
-  std::optional<OwnInterval> ended;              // the process ended in this time
-  std::vector<std::string> accelerators;         // initialised in the process: "cuda"
-  const evidence::Evidence* evidence = nullptr;  // of its node; nullptr: recorded without
-  std::optional<uint32_t> evidence_process;      // index into evidence->processes
+  std::optional<OwnInterval> ended;                  // the process ended in this time
+  std::vector<std::string> accelerators;             // initialised in the process: "cuda"
+  const evidence::Evidence* evidence = nullptr;      // of its node; nullptr: recorded without
+  std::optional<uint32_t> evidence_process;          // index into evidence->processes
+  const evidence::Scheduling* scheduling = nullptr;  // nullptr: not recorded of this process
+  uint32_t scheduling_process = 0;                   // index into scheduling->processes
 };
 
 // Who entered a collective last, as the clocks have it.

@@ -53,12 +53,16 @@ struct Taker {
     kOwnLoader,  // the rank's own loader workers
     kOwnThread,  // the rank's own threads
     kSyncline,
+    kNobody,   // the CPU was idle
     kUnknown,  // somebody whom the node does not show
   };
   Kind kind = Kind::kUnknown;
   std::string name;    // comm; empty: unknown
   int32_t pid = 0;     // as the agent sees it
   int64_t cpu_ns = 0;  // processor time gained while the rank waited, a step
+  // By the scheduler's own trace, of the very CPU; else by samples of processor time in the same
+  // intervals.
+  bool by_scheduler = false;
   // kOwnThread: it carries out the rank's own collectives.
   bool transfers = false;
 };

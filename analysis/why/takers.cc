@@ -108,6 +108,16 @@ int32_t CpuAt(std::span<const Reading> readings, int64_t at_ns) {
 
 }  // namespace
 
+Taker::Kind KindOfProcess(std::span<const RankInput> job, const RankInput& rank, int32_t pid) {
+  if (rank.evidence == nullptr || !rank.evidence_process.has_value()) return Taker::Kind::kUnknown;
+  const std::vector<evidence::Process>& processes = rank.evidence->processes;
+  const auto found = std::find_if(processes.begin(), processes.end(),
+                                  [&](const evidence::Process& one) { return one.pid == pid; });
+  if (found == processes.end()) return Taker::Kind::kOutside;
+  return KindOf(*rank.evidence, static_cast<uint32_t>(found - processes.begin()),
+                *rank.evidence_process, PidsOf(job, rank));
+}
+
 std::optional<Taker> TakerOf(std::span<const RankInput> job, const RankInput& rank,
                              int32_t driver_tid, const RankSamples& samples, size_t steps) {
   std::vector<Candidate> candidates = CandidatesOf(job, rank, driver_tid);

@@ -20,6 +20,10 @@ namespace syncline::analysis::why {
 std::optional<Taker> TakerOf(std::span<const RankInput> job, const RankInput& rank,
                              int32_t driver_tid, const RankSamples& samples, size_t steps);
 
+// What a process of the rank's node is to the rank. `pid`: as the agent sees it; one that the
+// samples do not have is outside of the job.
+Taker::Kind KindOfProcess(std::span<const RankInput> job, const RankInput& rank, int32_t pid);
+
 // How long the rank's own loader workers waited for a CPU, of the longest-waiting one: ns of the
 // judged steps.
 int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples);

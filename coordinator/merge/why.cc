@@ -22,6 +22,7 @@
 #include "coordinator/merge/node_connections.h"
 #include "coordinator/merge/node_devices.h"
 #include "coordinator/merge/node_evidence.h"
+#include "coordinator/merge/node_scheduling.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/outputs.h"
 #include "coordinator/merge/why_cut.h"
@@ -29,6 +30,7 @@
 #include "coordinator/merge/why_input.h"
 #include "coordinator/merge/why_profiles.h"
 #include "evidence/evidence.h"
+#include "evidence/scheduling.h"
 #include "export/report/units.h"
 
 namespace syncline::merge {
@@ -42,6 +44,7 @@ struct Read {
   OpenedInputs inputs;
   timeline::BuiltTimeline built;
   std::deque<std::optional<evidence::Evidence>> evidence;
+  std::deque<std::optional<evidence::Scheduling>> scheduling;
   std::vector<WhyJob> jobs;
   std::optional<why::NoStep> no_step;
   why::CutCollected cut;
@@ -97,6 +100,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
     inputs.complaints.push_back(analysis::BoundsDoNotHoldText(contradictions));
   inputs.build.progress = nullptr;
   read.evidence = ReadEvidence(&inputs);
+  read.scheduling = ReadScheduling(&inputs);
   for (size_t i = 0; i < read.evidence.size(); ++i) {
     if (!read.evidence[i].has_value()) continue;
     for (const std::string& note : read.evidence[i]->notes) {
@@ -109,7 +113,7 @@ absl::StatusOr<Read> ReadRecording(const WhyOptions& options, const InputList& l
   }
   why::Collected collected = collector.Take();
   read.no_step = NoStepIn(options, collected, &inputs);
-  read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence});
+  read.jobs = WhyJobsOf({&inputs, &read.built, &collected, &read.evidence, &read.scheduling});
   return read;
 }
 

@@ -145,6 +145,7 @@ class JobBuilder {
       : inputs_(*source.inputs),
         built_(*source.built),
         evidence_(*source.evidence),
+        scheduling_(*source.scheduling),
         models_(inputs_.models()),
         ranks_(ranks) {
     job_.job = key.first;
@@ -214,6 +215,7 @@ class JobBuilder {
     std::sort(rank.holes.begin(), rank.holes.end());
     AddEnd(*process, &rank);
     AddEvidence(*process, &rank);
+    AddScheduling(*process, &rank);
   }
 
   void AddEnd(const why::CollectedProcess& process, why::RankInput* rank) const {
@@ -223,16 +225,29 @@ class JobBuilder {
     }
   }
 
+  // Of evidence::Process, or of evidence::ProcessIdentity.
+  template <class Process>
+  static bool IsThis(const Process& one, const ProcessKey& key) {
+    return one.own_pid == key.pid && one.start_ticks == key.start_ticks &&
+           static_cast<uint64_t>(one.pid_namespace_inode) == key.pid_namespace;
+  }
+
   void AddEvidence(const why::CollectedProcess& process, why::RankInput* rank) const {
     if (!evidence_[process.node].has_value()) return;
     const evidence::Evidence& evidence = *evidence_[process.node];
     rank->evidence = &evidence;
     for (uint32_t i = 0; i < evidence.processes.size(); ++i) {
-      const evidence::Process& one = evidence.processes[i];
-      if (one.own_pid == process.key.pid && one.start_ticks == process.key.start_ticks &&
-          static_cast<uint64_t>(one.pid_namespace_inode) == process.key.pid_namespace) {
-        rank->evidence_process = i;
-      }
+      if (IsThis(evidence.processes[i], process.key)) rank->evidence_process = i;
+    }
+  }
+
+  void AddScheduling(const why::CollectedProcess& process, why::RankInput* rank) const {
+    if (!scheduling_[process.node].has_value()) return;
+    const evidence::Scheduling& scheduling = *scheduling_[process.node];
+    for (uint32_t i = 0; i < scheduling.processes.size(); ++i) {
+      if (!IsThis(scheduling.processes[i], process.key)) continue;
+      rank->scheduling = &scheduling;
+      rank->scheduling_process = i;
     }
   }
 
@@ -389,6 +404,7 @@ class JobBuilder {
   const OpenedInputs& inputs_;
   const timeline::BuiltTimeline& built_;
   const std::deque<std::optional<evidence::Evidence>>& evidence_;
+  const std::deque<std::optional<evidence::Scheduling>>& scheduling_;
   const analysis::Models models_;
   const Ranks& ranks_;
   std::map<int32_t, size_t> places_;  // of each rank in input.ranks

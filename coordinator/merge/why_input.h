@@ -16,6 +16,7 @@
 #include "analysis/why/model.h"
 #include "coordinator/merge/inputs.h"
 #include "evidence/evidence.h"
+#include "evidence/scheduling.h"
 #include "timeline/builder.h"
 
 namespace syncline::merge {
@@ -38,10 +39,11 @@ struct WhySource {
   analysis::why::Collected* collected = nullptr;  // tasks are moved out of it
   // Of each node, in their order; nullopt: it was recorded without.
   const std::deque<std::optional<evidence::Evidence>>* evidence = nullptr;
+  const std::deque<std::optional<evidence::Scheduling>>* scheduling = nullptr;
 };
 
 // By job, then incarnation; those that launch collectives or step an optimizer. The inputs point
-// into `source.evidence`.
+// into `source.evidence` and `source.scheduling`.
 std::vector<WhyJob> WhyJobsOf(const WhySource& source);
 
 }  // namespace syncline::merge

@@ -56,6 +56,8 @@ const char* KindOf(Taker::Kind kind) {
       return "own_thread";
     case Taker::Kind::kSyncline:
       return "syncline";
+    case Taker::Kind::kNobody:
+      return "nobody";
     case Taker::Kind::kUnknown:
       break;
   }
@@ -85,7 +87,8 @@ Json JsonOf(const Taker& taker) {
   return {{"kind", KindOf(taker.kind)},
           {"name", taker.name.empty() ? Json() : Json(taker.name)},
           {"pid", taker.pid > 0 ? Json(taker.pid) : Json()},
-          {"cpu_ns", IfKnown(taker.kind != Taker::Kind::kUnknown, taker.cpu_ns)}};
+          {"cpu_ns", IfKnown(taker.kind != Taker::Kind::kUnknown, taker.cpu_ns)},
+          {"by", taker.by_scheduler ? "scheduler" : "samples"}};
 }
 
 const char* CauseName(const Cause& cause) {

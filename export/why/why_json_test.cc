@@ -80,8 +80,11 @@ TEST(WhyJson, HasEveryNumberOfTheAnswer) {
   EXPECT_TRUE(cause["lower_sets"].empty());
   EXPECT_TRUE(cause["threads"].is_null());
   EXPECT_TRUE(rank["causes"][1]["group"].is_null());
-  EXPECT_EQ(rank["causes"][1]["taker"],
-            Json({{"kind", "outside"}, {"name", "stress-ng"}, {"pid", 99}, {"cpu_ns", 5}}));
+  EXPECT_EQ(rank["causes"][1]["taker"], Json({{"kind", "outside"},
+                                              {"name", "stress-ng"},
+                                              {"pid", 99},
+                                              {"cpu_ns", 5},
+                                              {"by", "samples"}}));
   const Json& summary = json["ranks"][1];
   EXPECT_EQ(summary["step_ns"], 96'200'000);
   EXPECT_EQ(summary["own_work_ns"], 93'800'000);

@@ -48,6 +48,10 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
     case Taker::Kind::kSyncline:
       return absl::StrCat("pin the Syncline agent on ", NodeOf(rank),
                           " to a CPU that no rank uses");
+    case Taker::Kind::kNobody:
+      return absl::StrCat("look for a CPU quota above the control groups that ", NodeOf(rank),
+                          " shows, or for a busy hypervisor: the CPU was idle while ", OnNode(rank),
+                          " was ready to run");
     case Taker::Kind::kUnknown:
       break;
   }

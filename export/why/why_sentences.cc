@@ -90,6 +90,17 @@ bool LoaderWaits(const Cause& cause) {
          cause.taker->cpu_ns == 0;
 }
 
+// Whether the scheduler's trace says who had the CPU.
+bool ByScheduler(const Answer& answer) {
+  if (answer.everybody_taker.has_value() && answer.everybody_taker->by_scheduler) return true;
+  for (const RankFinding& finding : answer.findings) {
+    for (const Cause& cause : finding.causes) {
+      if (cause.taker.has_value() && cause.taker->by_scheduler) return true;
+    }
+  }
+  return false;
+}
+
 std::string TakerSentence(const Taker& taker) {
   std::string whose;
   switch (taker.kind) {
@@ -108,11 +119,18 @@ std::string TakerSentence(const Taker& taker) {
     case Taker::Kind::kSyncline:
       whose = "Syncline itself";
       break;
+    case Taker::Kind::kNobody:
+      return absl::StrCat("the CPU for which it waited was idle for ", Ms(taker.cpu_ns),
+                          " ms a step, by the scheduler's trace");
     case Taker::Kind::kUnknown:
       return "who ran instead: a process that this node does not show";
   }
-  std::string text = absl::StrCat("who ran in the same sampling intervals: ", whose, ", ",
-                                  Ms(taker.cpu_ns), " ms of CPU time a step");
+  std::string text =
+      taker.by_scheduler
+          ? absl::StrCat("who had the CPU meanwhile, by the scheduler's trace: ", whose, ", ",
+                         Ms(taker.cpu_ns), " ms a step")
+          : absl::StrCat("who ran in the same sampling intervals: ", whose, ", ", Ms(taker.cpu_ns),
+                         " ms of CPU time a step");
   if (!taker.name.empty()) {
     absl::StrAppend(&text, ", most by ", Printed(taker.name), " (pid ", taker.pid, ")");
   }
@@ -468,6 +486,7 @@ std::vector<std::string> TrustSentences(const Answer& answer) {
   }
   absl::StrAppend(&text, "schedstat");
   if (period_ns > 0) absl::StrAppendFormat(&text, " %.3g Hz", 1e9 / static_cast<double>(period_ns));
+  if (ByScheduler(answer)) absl::StrAppend(&text, ", scheduler's trace (who had the CPU)");
   absl::StrAppend(&text, version > 0 ? absl::StrCat(", cgroup v", version)
                                      : std::string(", no control group seen"));
   if (measured < ranks) {

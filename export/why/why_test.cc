@@ -358,6 +358,8 @@ TEST(WhyText, WhoTookTheProcessor) {
       {{Taker::Kind::kOwnLoader, "", 97, 0}, "workers were kept waiting for a CPU", "workers"},
       {{Taker::Kind::kOwnThread, "pt_autograd", 96, 1'000'000}, "own other threads", "fewer"},
       {{Taker::Kind::kSyncline, "syncline-agent", 95, 1'000'000}, "Syncline itself", "agent"},
+      {{Taker::Kind::kOutside, "x", 99, 1'000'000, true}, "by the scheduler's trace: pro", "move"},
+      {{Taker::Kind::kNobody, "", 0, 1'000'000, true}, "was idle for 1.0 ms a step", "a CPU quota"},
       {{}, "who ran instead: a process that this node does not show", "a CPU of its own"}};
   for (const Case& one : cases) {
     Cause cause = CauseOf(Part::kWaitingForCpu, Tenths(298, 276, 319));
@@ -365,6 +367,7 @@ TEST(WhyText, WhoTookTheProcessor) {
     const std::string text = FlatText(AnswerWith({cause}));
     EXPECT_THAT(text, HasSubstr(one.says));
     EXPECT_THAT(text.substr(text.find("NEXT ")), HasSubstr(one.next));
+    EXPECT_EQ(text.find("scheduler's trace (who") != std::string::npos, one.taker.by_scheduler);
   }
 }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/scheduled_taker.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "analysis/why/takers.h"
+#include "analysis/why/task_names.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+using evidence::Scheduling;
+using evidence::Who;
+
+// Somebody by name, as one that had the CPU.
+using Key = std::tuple<Taker::Kind, int32_t, std::string>;  // kind, pid, name
+
+Key KeyOf(std::span<const RankInput> job, const RankInput& rank, const Who& who) {
+  const Scheduling& scheduling = *rank.scheduling;
+  int32_t pid = 0;
+  std::string name;
+  if (who.kind == Who::Kind::kThread) {
+    const evidence::ScheduledThread& thread = scheduling.threads[who.index];
+    pid = scheduling.processes[thread.process].pid;
+    name = thread.name;
+  } else if (who.kind == Who::Kind::kOther) {
+    const evidence::OtherThread& other = scheduling.others[who.index];
+    pid = other.pid;
+    name = other.process_name.empty() ? other.name : other.process_name;
+  } else {
+    return {who.kind == Who::Kind::kIdle ? Taker::Kind::kNobody : Taker::Kind::kUnknown, 0, ""};
+  }
+  if (pid <= 0) return {Taker::Kind::kUnknown, 0, ""};
+  return {KindOfProcess(job, rank, pid), pid, name};
+}
+
+// Of [begin, end), what lies in the steps; these are in order and apart from each other.
+int64_t InSteps(std::span<const OwnInterval> steps, int64_t begin_ns, int64_t end_ns) {
+  auto step = std::partition_point(steps.begin(), steps.end(),
+                                   [&](const OwnInterval& one) { return one.end_ns <= begin_ns; });
+  int64_t inside_ns = 0;
+  for (; step != steps.end() && step->begin_ns < end_ns; ++step) {
+    inside_ns += std::min(step->end_ns, end_ns) - std::max(step->begin_ns, begin_ns);
+  }
+  return inside_ns;
+}
+
+}  // namespace
+
+std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const RankInput& rank,
+                                      int32_t driver_tid, std::span<const OwnInterval> steps) {
+  if (rank.scheduling == nullptr || steps.empty()) return std::nullopt;
+  const Scheduling& scheduling = *rank.scheduling;
+  const auto is_driver = [&](const evidence::Turn& turn) {
+    const evidence::ScheduledThread& thread = scheduling.threads[turn.thread];
+    return thread.process == rank.scheduling_process &&
+           (thread.own_tid != 0 ? thread.own_tid : thread.tid) == driver_tid;
+  };
+  double waited_ns = 0;
+  double known_ns = 0;
+  std::map<Key, double> had_ns;
+  for (const evidence::Turn& turn : scheduling.turns) {
+    if (turn.ready_ns <= 0 || !is_driver(turn)) continue;
+    const int64_t inside_ns = InSteps(steps, turn.ready_from_ns(), turn.run_from_ns());
+    if (inside_ns <= 0) continue;
+    // Of a wait that is cut by a step's end in proportion: who had the CPU when is not kept.
+    const double part = static_cast<double>(inside_ns) / static_cast<double>(turn.ready_ns);
+    waited_ns += static_cast<double>(inside_ns);
+    for (uint32_t i = 0; i < turn.takers; ++i) {
+      const evidence::Taker& taker = scheduling.takers[turn.first_taker + i];
+      had_ns[KeyOf(job, rank, taker.who)] += part * static_cast<double>(taker.ns);
+      known_ns += part * static_cast<double>(taker.ns);
+    }
+  }
+  if (waited_ns <= 0 || known_ns * 2 < waited_ns) return std::nullopt;
+  std::map<Taker::Kind, double> by_kind;
+  for (const auto& [key, ns] : had_ns) by_kind[std::get<0>(key)] += ns;
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto most = std::max_element(by_kind.begin(), by_kind.end(), less);
+  Taker best;
+  best.kind = most->first;
+  best.by_scheduler = true;
+  best.cpu_ns = static_cast<int64_t>(most->second / static_cast<double>(steps.size()));
+  double largest_ns = -1;
+  for (const auto& [key, ns] : had_ns) {
+    if (std::get<0>(key) != best.kind || ns <= largest_ns) continue;
+    largest_ns = ns;
+    best.pid = std::get<1>(key);
+    best.name = std::get<2>(key);
+  }
+  best.transfers = best.kind == Taker::Kind::kOwnThread && IsTransferThread(best.name);
+  return best;
+}
+
+}  // namespace syncline::analysis::why
