@@ -100,6 +100,19 @@ void PrintDetails(const Context& context, const std::string& name,
                    << ": " << Printable(says) << '\n';
     }
   }
+  for (const v1::EvidenceOffer& offer : node.evidence()) {
+    if (context.quiet) break;
+    const std::string what =
+        absl::StrCat("`record ", Printable(offer.option()), "` ",
+                     offer.extent().empty() ? "is not possible here"
+                                            : absl::StrCat("sees ", Printable(offer.extent())));
+    if (offer.problem().empty()) {
+      *context.out << name << ": " << what << '\n';
+    } else {
+      PrintNote(context, "note", name, absl::StrCat(what, ": ", Printable(offer.problem())),
+                Printable(offer.fix()));
+    }
+  }
   for (const v1::RecordingInfo& recording : node.recordings()) {
     *context.out << name << ": recording " << Printable(recording.recording_id()) << " of "
                  << Printable(recording.holder()) << ", " << StateName(recording.state()) << '\n';

@@ -52,6 +52,7 @@ struct RecordArguments {
   bool no_tf_profiler = false;
   bool no_evidence = false;
   bool samples = false;
+  bool scheduling = false;
   std::string detail = "full";
   uint32_t tf_profiler_level = 0;
   uint32_t device_level = 0;
@@ -144,6 +145,7 @@ absl::StatusOr<record::RecordOptions> OptionsFrom(const Context& context,
   options.prepare.set_skip_tf_profiler(arguments.no_tf_profiler);
   options.prepare.set_skip_evidence(arguments.no_evidence);
   options.prepare.set_sample_code(arguments.samples);
+  options.prepare.set_record_scheduling(arguments.scheduling);
   options.prepare.set_detail(arguments.detail == "low"      ? v1::DETAIL_LOW
                              : arguments.detail == "normal" ? v1::DETAIL_NORMAL
                                                             : v1::DETAIL_FULL);
@@ -261,6 +263,10 @@ void AddSamples(CLI::App* record, RecordArguments* arguments) {
   record->add_flag("--samples", arguments->samples,
                    "Sample which code the recorded threads run, 99 times in a second of processor\n"
                    "time: `syncline report RUN --section hot` shows it by task and operator");
+  record->add_flag("--scheduling", arguments->scheduling,
+                   "Record when each thread of the job ran, waited for a CPU (and who had it) and\n"
+                   "slept: `syncline report RUN --section scheduling`, and lanes on the timeline.\n"
+                   "Agents need root or CAP_PERFMON for it");
 }
 
 void AddVtune(CLI::App* record, RecordArguments* arguments) {
