@@ -281,7 +281,7 @@ void Inventory::DescribeProcesses(const std::vector<FoundProfiler>& profilers, b
   if (response->processes_size() == 0) {
     Complain(v1::Complaint::WARNING, 0, "No program on this node is ready to be traced",
              "start the program under `syncline run -- ...`; if it was, it ended before the agent "
-             "looked, or runs as another user",
+             "looked, runs as another user, or has not yet called what is recorded (ITT, sockets)",
              response);
   }
   for (v1::Complaint& complaint : complaints) *response->add_complaints() = std::move(complaint);

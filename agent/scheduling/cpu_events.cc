@@ -46,8 +46,10 @@ perf_event_attr Attributes(uint32_t tracepoint) {
   return attr;
 }
 
-absl::StatusOr<Descriptor> Open(uint32_t tracepoint, int32_t cpu) {
+// `forks`: with records of new threads.
+absl::StatusOr<Descriptor> Open(uint32_t tracepoint, int32_t cpu, bool forks) {
   perf_event_attr attr = Attributes(tracepoint);
+  attr.task = forks ? 1 : 0;
   const long opened = ::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
   if (opened < 0) return PerfOpenError(errno);
   return Descriptor(static_cast<int>(opened));
@@ -63,7 +65,7 @@ struct WatchedCpu {
 absl::StatusOr<WatchedCpu> Watch(int32_t cpu, size_t pages, const SchedulerTracepoints& points) {
   std::vector<Descriptor> events;
   for (const uint32_t id : {points.switch_id, points.waking_id, points.migrate_id}) {
-    SYNCLINE_ASSIGN_OR_RETURN(Descriptor event, Open(id, cpu));
+    SYNCLINE_ASSIGN_OR_RETURN(Descriptor event, Open(id, cpu, id == points.switch_id));
     events.push_back(std::move(event));
   }
   auto ring = PerfRing::Map(events.front().get(), pages);
@@ -117,23 +119,34 @@ class Rings : public CpuEvents {
   std::vector<uint8_t> bytes_;
 };
 
+// Not empty.
+absl::StatusOr<CpuSet> Online(const CpuEventsOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.online));
+  auto online = ParseCpuList(StdView(absl::StripAsciiWhitespace(text)));
+  if (online.has_value() && !online->empty()) return *std::move(online);
+  return absl::FailedPreconditionError("the kernel does not say which CPUs are online");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CpuEvents>> OpenSchedulerEvents(const CpuEventsOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const SchedulerTracepoints points,
                             FindSchedulerTracepoints(options.tracefs));
-  SYNCLINE_ASSIGN_OR_RETURN(const std::string online, ReadFile(options.online));
-  const auto list = ParseCpuList(StdView(absl::StripAsciiWhitespace(online)));
-  if (!list.has_value() || list->empty()) {
-    return absl::FailedPreconditionError("the kernel does not say which CPUs are online");
-  }
-  const size_t pages = list->size() > kManyCpus ? kPagesMin : kPages;
+  SYNCLINE_ASSIGN_OR_RETURN(const CpuSet online, Online(options));
+  const size_t pages = online.size() > kManyCpus ? kPagesMin : kPages;
   std::vector<WatchedCpu> cpus;
-  for (const uint32_t cpu : *list) {
+  for (const uint32_t cpu : online) {
     SYNCLINE_ASSIGN_OR_RETURN(WatchedCpu watched, Watch(static_cast<int32_t>(cpu), pages, points));
     cpus.push_back(std::move(watched));
   }
   return std::make_unique<Rings>(points, std::move(cpus));
+}
+
+absl::Status ProbeSchedulerEvents(const CpuEventsOptions& options) {
+  SYNCLINE_ASSIGN_OR_RETURN(const SchedulerTracepoints points,
+                            FindSchedulerTracepoints(options.tracefs));
+  SYNCLINE_ASSIGN_OR_RETURN(const CpuSet online, Online(options));
+  return Open(points.switch_id, static_cast<int32_t>(*online.begin()), false).status();
 }
 
 }  // namespace syncline::agent

@@ -46,6 +46,9 @@ using OpenCpuEvents =
     std::function<absl::StatusOr<std::unique_ptr<CpuEvents>>(const CpuEventsOptions&)>;
 absl::StatusOr<std::unique_ptr<CpuEvents>> OpenSchedulerEvents(const CpuEventsOptions& options);
 
+// Whether that is allowed, by one event of one CPU: the rings of all take memory.
+absl::Status ProbeSchedulerEvents(const CpuEventsOptions& options);
+
 }  // namespace syncline::agent
 
 #endif  // SYNCLINE_AGENT_SCHEDULING_CPU_EVENTS_H_

@@ -50,8 +50,9 @@ std::optional<SchedulerEvent> EventOf(std::span<const uint8_t> body,
     event.tid = At<int32_t>(raw, points.prev_tid);
     event.state = At<int64_t>(raw, points.prev_state);
     event.next_tid = At<int32_t>(raw, points.next_tid);
+    event.name = At<ThreadName>(raw, points.prev_name);
     event.next_name = At<ThreadName>(raw, points.next_name);
-    event.next_name.back() = 0;
+    event.name.back() = event.next_name.back() = 0;
   } else if (id == points.waking_id) {
     event.kind = SchedulerEvent::Kind::kWake;
     event.tid = At<int32_t>(raw, points.woken_tid);
@@ -63,6 +64,24 @@ std::optional<SchedulerEvent> EventOf(std::span<const uint8_t> body,
   } else {
     return std::nullopt;
   }
+  return event;
+}
+
+// PID, PID of the parent, TID, TID of the parent, TIME; as the agent sees them.
+std::optional<SchedulerEvent> ForkOf(std::span<const uint8_t> body) {
+  struct Body {
+    int32_t pid;
+    int32_t parent_pid;
+    int32_t tid;
+    int32_t parent_tid;
+    int64_t at_ns;
+  } fork{};
+  if (body.size() < sizeof fork) return std::nullopt;
+  std::memcpy(&fork, body.data(), sizeof fork);
+  SchedulerEvent event{.kind = SchedulerEvent::Kind::kFork, .at_ns = fork.at_ns, .tid = fork.tid};
+  event.seen_pid = std::max(0, fork.pid);
+  event.seen_tid = std::max(0, fork.tid);
+  event.parent_pid = std::max(0, fork.parent_pid);
   return event;
 }
 
@@ -91,8 +110,16 @@ SchedulerRecords ParseSchedulerRecords(std::span<const uint8_t> bytes,
     bytes = bytes.subspan(header.size);
     records.damaged = false;
     const bool lost = header.type == PERF_RECORD_LOST;
-    if (!lost && header.type != PERF_RECORD_SAMPLE) continue;
-    auto event = lost ? LossOf(body) : EventOf(body, tracepoints);
+    std::optional<SchedulerEvent> event;
+    if (lost) {
+      event = LossOf(body);
+    } else if (header.type == PERF_RECORD_FORK) {
+      event = ForkOf(body);
+    } else if (header.type == PERF_RECORD_SAMPLE) {
+      event = EventOf(body, tracepoints);
+    } else {
+      continue;
+    }
     records.damaged = !event.has_value();
     if (records.damaged) return records;
     if (lost) event->at_ns = std::min(last_ns, event->until_ns);

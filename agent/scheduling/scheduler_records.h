@@ -22,6 +22,7 @@ struct SchedulerEvent {
     kSwitch,  // `tid` leaves the CPU, `next_tid` gets it
     kWake,    // `tid` is woken by the current thread
     kMove,    // `tid` is moved to `to_cpu`
+    kFork,    // `tid` of process `seen_pid` begins; `parent_pid` made it, by the agent's numbers
     kLoss,    // `count` events of this CPU are missing, from `at_ns` to `until_ns`
   };
   Kind kind = Kind::kSwitch;
@@ -35,10 +36,12 @@ struct SchedulerEvent {
   int32_t current_tid = 0;
   int32_t seen_pid = 0;
   int32_t seen_tid = 0;
-  int64_t state = 0;  // kSwitch: of `tid`, the kernel's bits
+  int32_t parent_pid = 0;  // kFork
+  int64_t state = 0;       // kSwitch: of `tid`, the kernel's bits
   int64_t until_ns = 0;
   uint64_t count = 0;
-  ThreadName next_name{};  // of next_tid
+  ThreadName name{};  // kSwitch: of `tid`
+  ThreadName next_name{};
 };
 
 struct SchedulerRecords {

@@ -22,6 +22,7 @@ SchedulerTracepoints Points() {
           .current = {4, 4},
           .prev_tid = {24, 4},
           .prev_state = {32, 8},
+          .prev_name = {8, 16},
           .next_tid = {56, 4},
           .next_name = {40, 16},
           .woken_tid = {24, 4},
@@ -61,6 +62,7 @@ std::vector<uint8_t> Switch() {
   Put<int32_t>(40125, 4, &raw);
   Put<int32_t>(40125, 24, &raw);
   Put<int64_t>(1, 32, &raw);
+  std::memcpy(raw.data() + 8, "trainer", 7);
   std::memcpy(raw.data() + 40, "thief", 5);
   Put<int32_t>(77, 56, &raw);
   return raw;
@@ -103,6 +105,7 @@ TEST(SchedulerRecords, EventsAndLosses) {
   EXPECT_EQ(records.events[0].state, 1);
   EXPECT_EQ(records.events[0].seen_pid, 26);
   EXPECT_EQ(records.events[0].seen_tid, 28);
+  EXPECT_STREQ(records.events[0].name.data(), "trainer");
   EXPECT_STREQ(records.events[0].next_name.data(), "thief");
   EXPECT_EQ(records.events[1].kind, Kind::kWake);
   EXPECT_EQ(records.events[1].tid, 99);
@@ -113,6 +116,28 @@ TEST(SchedulerRecords, EventsAndLosses) {
   EXPECT_EQ(records.events[2].until_ns, 3000);
   EXPECT_EQ(records.events[2].count, 12U);
   EXPECT_TRUE(records.events[3].interrupt);
+}
+
+TEST(SchedulerRecords, NewThreads) {
+  std::vector<uint8_t> body;
+  Put<int32_t>(26, 0, &body);
+  Put<int32_t>(25, 4, &body);
+  Put<int32_t>(30, 8, &body);
+  Put<int32_t>(25, 12, &body);
+  Put<int64_t>(700, 16, &body);
+  Put<uint64_t>(0, 24, &body);
+  Put<uint64_t>(0, 32, &body);
+  std::vector<uint8_t> bytes;
+  AddRecord(PERF_RECORD_FORK, body, &bytes);
+  AddRecord(PERF_RECORD_EXIT, body, &bytes);
+  const SchedulerRecords records = ParseSchedulerRecords(bytes, Points(), 0, 0);
+  EXPECT_FALSE(records.damaged);
+  ASSERT_THAT(records.events, SizeIs(1));
+  EXPECT_EQ(records.events[0].kind, Kind::kFork);
+  EXPECT_EQ(records.events[0].tid, 30);
+  EXPECT_EQ(records.events[0].seen_pid, 26);
+  EXPECT_EQ(records.events[0].parent_pid, 25);
+  EXPECT_EQ(records.events[0].at_ns, 700);
 }
 
 TEST(SchedulerRecords, ALossAtTheBeginningIsFromTheReadingBefore) {

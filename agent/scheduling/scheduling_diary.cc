@@ -10,9 +10,10 @@ namespace {
 using evidence::Pause;
 using evidence::Who;
 
-constexpr size_t kSpentMax = 16;        // takers of one wait that are told apart
+constexpr size_t kSpentMax = 32;        // takers of one wait that are told apart
 constexpr uint32_t kOthersMax = 65536;  // lines of other threads
 constexpr int32_t kCpusMax = 8192;
+constexpr int32_t kNobodyKnown = -1;  // who has a CPU
 
 // The kernel's bits of a thread's state when it leaves a CPU (print format of sched_switch). None,
 // or one above these: it was preempted.
@@ -27,6 +28,10 @@ Pause PauseOf(int64_t state) {
   if ((state & kUninterruptible) != 0) return Pause::kUninterruptible;
   if ((state & kStopped) != 0) return Pause::kStopped;
   return Pause::kPreempted;
+}
+
+std::string NameOf(const ThreadName& name) {
+  return {name.data(), ::strnlen(name.data(), name.size())};
 }
 
 // As /proc calls it.
@@ -65,7 +70,7 @@ SchedulingDiary::Cpu& SchedulingDiary::CpuOf(int32_t number) {
   const auto index = static_cast<size_t>(std::clamp(number, 0, kCpusMax - 1));
   if (index >= cpus_.size()) {
     // Who was there first is told by the first switch.
-    cpus_.resize(index + 1, Cpu{.current = -1, .since_ns = from_ns_, .waiting = {}});
+    cpus_.resize(index + 1, Cpu{.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}});
   }
   return cpus_[index];
 }
@@ -73,8 +78,14 @@ SchedulingDiary::Cpu& SchedulingDiary::CpuOf(int32_t number) {
 void SchedulingDiary::Learn(int32_t machine_tid, int32_t pid, int32_t tid) {
   if (tid <= 0) return;
   Task& task = tasks_[machine_tid];
+  const bool new_process = pid > 0 && task.pid != pid;
   if (pid > 0) task.pid = pid;
-  const auto found = recorded_.find(tid);
+  auto found = recorded_.find(tid);
+  if (found == recorded_.end() && new_process) {
+    task.tid = tid;
+    Declare(task);
+    found = recorded_.find(tid);
+  }
   const bool recorded = found != recorded_.end();
   if (task.tid == tid && task.recorded == recorded &&
       (!recorded || task.thread == found->second.index)) {
@@ -86,50 +97,85 @@ void SchedulingDiary::Learn(int32_t machine_tid, int32_t pid, int32_t tid) {
   if (recorded && task.state == State::kReady) CpuOf(task.cpu).waiting.push_back(machine_tid);
 }
 
+void SchedulingDiary::Declare(const Task& task) {
+  const auto index = options_.declare(task.pid, task.tid, NameOf(task.name), &text_);
+  if (!index.has_value()) return;
+  // It is not known to have been there at the beginning.
+  recorded_.insert_or_assign(
+      task.tid, Recorded{.index = *index, .at_ns = INT64_MAX, .state = '?', .seen = false});
+}
+
+void SchedulingDiary::Begun(const SchedulerEvent& event) {
+  if (!options_.same_numbers) return;  // it is met when it leaves a CPU
+  Task& task = tasks_[event.tid];
+  task = {};
+  task.seen = true;  // what it did before it began is nothing
+  if (event.seen_pid != event.parent_pid) task.parent_pid = event.parent_pid;
+  Learn(event.tid, event.seen_pid, event.tid);
+}
+
 void SchedulingDiary::Take(const SchedulerEvent& event) {
   if (event.kind == SchedulerEvent::Kind::kLoss) {
     Lose(event);
     return;
   }
   if (event.at_ns < blind_ns_ || event.at_ns < from_ns_) return;
-  if (event.current_tid > 0) Learn(event.current_tid, event.seen_pid, event.seen_tid);
-  switch (event.kind) {
-    case SchedulerEvent::Kind::kSwitch:
-      Switch(event);
-      break;
-    case SchedulerEvent::Kind::kWake:
-      Wake(event);
-      break;
-    case SchedulerEvent::Kind::kMove:
-      Move(event);
-      break;
-    case SchedulerEvent::Kind::kLoss:
-      break;
+  if (event.kind == SchedulerEvent::Kind::kFork) {
+    Begun(event);
+    return;
   }
+  if (event.kind == SchedulerEvent::Kind::kSwitch && event.tid > 0 && event.name[0] != 0) {
+    TaskOf(event.tid).name = event.name;  // a program that it executed has given it another one
+  }
+  if (event.current_tid > 0) Learn(event.current_tid, event.seen_pid, event.seen_tid);
+  if (event.kind == SchedulerEvent::Kind::kSwitch) Switch(event);
+  if (event.kind == SchedulerEvent::Kind::kWake) Wake(event);
+  if (event.kind == SchedulerEvent::Kind::kMove) Move(event);
 }
 
 void SchedulingDiary::Switch(const SchedulerEvent& event) {
   Cpu& cpu = CpuOf(event.cpu);
-  cpu.current = event.tid;  // the first one of a CPU is not known before
+  const int32_t before = cpu.current;
+  const bool chained = before < 0 || before == event.tid;
+  // Of a CPU's first event it is known who had it until now; where events are missing it is not.
+  cpu.current = chained ? event.tid : kNobodyKnown;
   CountWaiting(&cpu, event.at_ns);
-  if (event.tid != 0) Leave(event.tid, event);
+  if (!chained && before > 0) LoseSight(before, event.cpu);
+  if (event.tid != 0) Leave(event.tid, event, chained);
   if (event.next_tid != 0) Enter(event.next_tid, event);
   Cpu& after = CpuOf(event.cpu);
   after.current = event.next_tid;
   after.since_ns = event.at_ns;
 }
 
-void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event) {
+void SchedulingDiary::LoseSight(int32_t tid, int32_t cpu) {
+  const auto found = tasks_.find(tid);
+  if (found == tasks_.end()) return;
+  Task& task = found->second;
+  if (task.state != State::kRunning || task.cpu != cpu) return;
+  if (task.recorded) ++missed_.switches;
+  Write(&task, task.run_from_ns);
+  task.state = State::kUnknown;
+  task.guessed = task.wake_early = false;
+}
+
+void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event, bool chained) {
   Task& task = TaskOf(tid);
-  if (task.state != State::kRunning) {
+  const bool followed = chained && task.state == State::kRunning && task.cpu == event.cpu;
+  if (!followed) {
+    const bool first = chained && !task.seen;
+    if (!first && task.recorded) ++missed_.switches;
     StopWaiting(tid, task);
     task.spent.clear();
-    task.run_from_ns = from_ns_;
-    task.ready_from_ns = from_ns_;
-    task.pause_from_ns = from_ns_;
+    if (task.state == State::kReady) Write(&task, task.ready_from_ns);
+    task.guessed = first;
+    const int64_t from_ns = first ? from_ns_ : event.at_ns;
+    task.pause_from_ns = task.ready_from_ns = task.run_from_ns = from_ns;
     task.pause = Pause::kUnknown;
     task.waker = {};
+    task.wake_early = false;
   }
+  task.seen = true;
   task.cpu = event.cpu;
   task.state = State::kRunning;
   Write(&task, event.at_ns);
@@ -151,27 +197,24 @@ void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event) {
 }
 
 void SchedulingDiary::Enter(int32_t tid, const SchedulerEvent& event) {
+  if (const auto found = tasks_.find(tid);
+      found != tasks_.end() && found->second.state == State::kRunning) {
+    LoseSight(tid, found->second.cpu);  // it runs elsewhere, as far as was seen
+  }
   Task& task = TaskOf(tid);
   StopWaiting(tid, task);
   task.name = event.next_name;
-  switch (task.state) {
-    case State::kUnknown:
-      task.guessed = true;
-      task.pause = Pause::kUnknown;
-      task.pause_from_ns = from_ns_;
-      task.ready_from_ns = from_ns_;
-      task.waker = {};
-      break;
-    case State::kPaused:
-      // No wake-up was seen behind its begin: it came before, or by another way.
-      task.ready_from_ns = task.wake_early ? task.pause_from_ns : event.at_ns;
-      task.pause = task.wake_early ? task.pause : Pause::kUnknown;
-      if (task.wake_early) task.waker = task.early_waker;
-      break;
-    case State::kReady:
-    case State::kRunning:
-      break;
+  if (task.state == State::kUnknown) {
+    task.guessed = !task.seen;
+    task.pause = Pause::kUnknown;
+    task.pause_from_ns = task.ready_from_ns = task.seen ? event.at_ns : from_ns_;
+    task.waker = {};
+  } else if (task.state == State::kPaused) {
+    if (task.recorded && !task.wake_early) ++missed_.wakeups;
+    task.ready_from_ns = task.wake_early ? task.pause_from_ns : event.at_ns;
+    if (task.wake_early) task.waker = task.early_waker;
   }
+  task.seen = true;
   task.wake_early = false;
   task.state = State::kRunning;
   task.run_from_ns = event.at_ns;
@@ -190,10 +233,11 @@ void SchedulingDiary::Wake(const SchedulerEvent& event) {
   }
   if (task.state == State::kReady) return;
   if (task.state == State::kUnknown) {
-    task.guessed = true;
+    task.guessed = !task.seen;
     task.pause = Pause::kUnknown;
-    task.pause_from_ns = from_ns_;
+    task.pause_from_ns = task.seen ? event.at_ns : from_ns_;
   }
+  task.seen = true;
   task.wake_early = false;
   task.waker = waker;
   MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
@@ -232,16 +276,26 @@ void SchedulingDiary::CountWaiting(Cpu* cpu, int64_t at_ns) {
   }
 }
 
-void SchedulingDiary::CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) const {
+void SchedulingDiary::CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) {
   const int64_t from_ns = std::max(cpu.since_ns, task->counted_ns);
   task->counted_ns = std::max(task->counted_ns, at_ns);
   if (cpu.current < 0 || at_ns <= from_ns) return;
+  Spent now{.key = -cpu.current, .tid = cpu.current, .who = {}, .ns = at_ns - from_ns};
+  if (const auto found = tasks_.find(cpu.current); found != tasks_.end()) {
+    const Task& current = found->second;
+    if (current.pid > 0) now.key = current.pid;
+    if (current.parent_pid > 0 && !current.recorded) {  // it may have ended when it is asked for
+      now.who = ShortLived(current);
+      if (now.who.kind == Who::Kind::kUnknown) return;
+      now.key = INT32_MIN + static_cast<int32_t>(now.who.index);
+    }
+  }
   for (Spent& spent : task->spent) {
-    if (spent.tid != cpu.current) continue;
-    spent.ns += at_ns - from_ns;
+    if (spent.key != now.key) continue;
+    spent.ns += now.ns;
     return;
   }
-  if (task->spent.size() < kSpentMax) task->spent.push_back({cpu.current, at_ns - from_ns});
+  if (task->spent.size() < kSpentMax) task->spent.push_back(now);
 }
 
 void SchedulingDiary::Lose(const SchedulerEvent& event) {
@@ -254,19 +308,32 @@ void SchedulingDiary::Lose(const SchedulerEvent& event) {
   from_ns_ = event.until_ns;
   for (auto& [tid, task] : tasks_) {
     task.state = State::kUnknown;
-    task.wake_early = false;
+    task.seen = task.wake_early = false;
     task.spent.clear();
   }
   for (auto& [tid, thread] : recorded_) {
     thread.seen = false;
     thread.state = '?';
   }
-  for (Cpu& cpu : cpus_) cpu = {.current = -1, .since_ns = from_ns_, .waiting = {}};
+  for (Cpu& cpu : cpus_) cpu = {.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}};
 }
 
-bool SchedulingDiary::WasThere(const Task& task) const {
-  const auto found = recorded_.find(task.tid);
-  return found != recorded_.end() && found->second.at_ns <= from_ns_;
+char SchedulingDiary::StateAtBegin(const Recorded& thread) const {
+  return thread.at_ns <= from_ns_ ? thread.state : '?';
+}
+
+void SchedulingDiary::Guess(char state, evidence::Turn* turn) const {
+  const bool ran_all_along = turn->run_from_ns() == from_ns_;
+  if (ran_all_along || turn->ready_from_ns() == from_ns_) {
+    if (state == 'R') return;
+    // It did something else at first: events are missing, or it began later.
+    if (ran_all_along) turn->ran_ns = 0;
+    turn->pause = PauseOf(state);
+    turn->pause_ns = turn->pause == Pause::kUnknown ? 0 : turn->ready_ns;
+    turn->ready_ns = 0;
+  } else {
+    turn->pause = PauseOf(state);
+  }
 }
 
 void SchedulingDiary::Write(Task* task, int64_t at_ns) {
@@ -282,13 +349,8 @@ void SchedulingDiary::Write(Task* task, int64_t at_ns) {
   turn.ready_ns = run_from_ns - ready_from_ns;
   turn.pause_ns = ready_from_ns - task->pause_from_ns;
   turn.pause = task->pause;
-  if (task->guessed) {
-    // One that began later was not there to sleep or to wait.
-    if (!WasThere(*task)) turn.ready_ns = turn.pause_ns = 0;
-    turn.pause = turn.pause_ns > 0 ? PauseOf(thread.state) : Pause::kUnknown;
-  } else if (turn.pause == Pause::kUnknown && turn.pause_ns > 0) {
-    turn.pause_ns = 0;  // it came back without a wake-up
-  }
+  if (task->guessed) Guess(StateAtBegin(thread), &turn);
+  if (ran && turn.ran_ns > 0) ++missed_.turns;
   turn.waker = task->waker;
   thread.seen = true;
   const std::vector<evidence::Taker> takers = Takers(task);
@@ -301,7 +363,7 @@ std::vector<evidence::Taker> SchedulingDiary::Takers(Task* task) {
   std::vector<evidence::Taker> takers;
   for (const Spent& one : spent) {
     if (takers.size() >= evidence::kTakersMax) break;
-    const Who who = WhoIs(one.tid);
+    const Who who = one.who.kind != Who::Kind::kUnknown ? one.who : WhoIs(one.tid);
     if (who.kind != Who::Kind::kUnknown) takers.push_back({who, one.ns});
   }
   return takers;
@@ -313,17 +375,33 @@ Who SchedulingDiary::WhoIs(int32_t tid) {
   if (found == tasks_.end()) return {};
   Task& task = found->second;
   if (task.recorded) return {Who::Kind::kThread, task.thread};
-  if (task.other == UINT32_MAX && others_ < kOthersMax) {
-    task.other = others_++;
-    const char* const name = task.name.data();
+  if (task.parent_pid > 0) return ShortLived(task);
+  if (task.other == UINT32_MAX) {
     evidence::OtherThread other{.pid = task.pid, .tid = task.tid != 0 ? task.tid : tid};
-    other.name = std::string(name, ::strnlen(name, task.name.size()));
+    other.name = NameOf(task.name);
     if (task.pid > 0) other.process_name = options_.process_name(task.pid);
     if (other.name.empty()) other.name = other.process_name;
-    evidence::Append(other, &text_);
+    task.other = AddOther(other).index;
   }
-  if (task.other == UINT32_MAX) return {};
-  return {Who::Kind::kOther, task.other};
+  return task.other == UINT32_MAX ? Who{} : Who{Who::Kind::kOther, task.other};
+}
+
+Who SchedulingDiary::ShortLived(const Task& task) {
+  const std::string name = NameOf(task.name);
+  const auto known = short_lived_.find({name, task.parent_pid});
+  if (known != short_lived_.end()) return known->second;
+  const Who who = AddOther({.pid = task.parent_pid,
+                            .tid = 0,
+                            .name = name,
+                            .process_name = options_.process_name(task.parent_pid)});
+  if (who.kind != Who::Kind::kUnknown) short_lived_[{name, task.parent_pid}] = who;
+  return who;
+}
+
+Who SchedulingDiary::AddOther(const evidence::OtherThread& other) {
+  if (others_ >= kOthersMax) return {Who::Kind::kUnknown, UINT32_MAX};
+  evidence::Append(other, &text_);
+  return {Who::Kind::kOther, others_++};
 }
 
 void SchedulingDiary::Flush(int64_t at_ns) {

@@ -6,6 +6,11 @@
 // What is true at the beginning is told by each thread's first event: who is woken was asleep, who
 // gets a CPU was ready, who leaves one ran. Behind a loss it begins anew.
 //
+// Kernels fail to report some events without saying so (a virtual machine's did not report any in
+// the context of its idle task). Each CPU's switches are a chain: where one does not begin with
+// whom the last one ended, what both of them did since is not known. Who comes back without a
+// wake-up has paused until then; waiting for a CPU may be a part of it. Both are counted.
+//
 // Threads have the machine's numbers in the events; what the agent calls them (it may be in a PID
 // namespace) is learned when they leave a CPU.
 //
@@ -15,6 +20,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +36,20 @@ struct DiaryOptions {
   bool same_numbers = true;  // the agent sees the machine's own numbers of threads
   // What a process is called; empty: not known.
   std::function<std::string(int32_t pid)> process_name = [](int32_t) { return std::string(); };
+  // A thread of that process was met that was not added: its line into `text`, if it is to be
+  // recorded, and the line's number.
+  using Declare = std::function<std::optional<uint32_t>(
+      int32_t pid, int32_t tid, const std::string& name, std::string* text)>;
+  Declare declare = [](int32_t, int32_t, const std::string&, std::string*) {
+    return std::optional<uint32_t>();
+  };
+};
+
+// Of recorded threads.
+struct MissedEvents {
+  uint64_t turns = 0;     // that were seen
+  uint64_t switches = 0;  // began or ended a turn, and were not reported
+  uint64_t wakeups = 0;
 };
 
 class SchedulingDiary {
@@ -51,22 +72,28 @@ class SchedulingDiary {
   void End(int64_t at_ns, const std::function<Look(int32_t tid)>& look);
 
   std::string TakeText() { return std::exchange(text_, {}); }
+  const MissedEvents& missed() const { return missed_; }
 
  private:
   enum class State : uint8_t { kUnknown, kPaused, kReady, kRunning };
 
+  // Of one process, or of all short-lived ones of a name.
   struct Spent {
-    int32_t tid = 0;
+    int32_t key = 0;
+    int32_t tid = 0;    // the first one of it
+    evidence::Who who;  // kUnknown: to be asked for by `tid`
     int64_t ns = 0;
   };
   struct Task {
     State state = State::kUnknown;
+    bool seen = false;        // it has had an event since watching began
     bool guessed = false;     // what it did before its first event is told by that alone
     bool recorded = false;    // `thread` is one of recorded_
     bool wake_early = false;  // it was woken before it had left its CPU
     evidence::Pause pause = evidence::Pause::kUnknown;
     int32_t pid = 0;  // as the agent sees it; 0: unknown
     int32_t tid = 0;
+    int32_t parent_pid = 0;  // of a process that began meanwhile
     uint32_t thread = 0;
     uint32_t other = UINT32_MAX;  // its line
     int32_t cpu = 0;
@@ -86,7 +113,7 @@ class SchedulingDiary {
     bool seen = false;  // since the beginning, or the last loss
   };
   struct Cpu {
-    int32_t current = 0;
+    int32_t current = 0;  // below 0: not known
     int64_t since_ns = 0;
     std::vector<int32_t> waiting;  // recorded threads that are ready
   };
@@ -95,24 +122,34 @@ class SchedulingDiary {
   Cpu& CpuOf(int32_t number);
   // Learns what the agent calls the current thread.
   void Learn(int32_t machine_tid, int32_t pid, int32_t tid);
+  void Declare(const Task& task);
+  void Begun(const SchedulerEvent& event);
   void Switch(const SchedulerEvent& event);
-  void Leave(int32_t tid, const SchedulerEvent& event);
+  // `chained`: nothing on this CPU was missed since it got it.
+  void Leave(int32_t tid, const SchedulerEvent& event, bool chained);
+  // It has left its CPU, at a time that is not known.
+  void LoseSight(int32_t tid, int32_t cpu);
   void Enter(int32_t tid, const SchedulerEvent& event);
   void Wake(const SchedulerEvent& event);
   void Move(const SchedulerEvent& event);
   void Lose(const SchedulerEvent& event);
   // Adds up who had the CPU of all that wait for it, until then.
   void CountWaiting(Cpu* cpu, int64_t at_ns);
-  void CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) const;
+  void CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns);
   void MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns);
   void StopWaiting(int32_t tid, const Task& task);
-  // Whether it was there when watching began, and so did before its first event what that tells.
-  bool WasThere(const Task& task) const;
+  // As /proc said it when watching began; '?': not known.
+  char StateAtBegin(const Recorded& thread) const;
+  // What its first event tells of the time before, if that agrees with its state at the beginning.
+  void Guess(char state, evidence::Turn* turn) const;
   // The turn as it is at this time; forgets who had the CPU.
   void Write(Task* task, int64_t at_ns);
   void Flush(int64_t at_ns);
   std::vector<evidence::Taker> Takers(Task* task);
   evidence::Who WhoIs(int32_t tid);
+  // A process that began meanwhile, with all of its name that one parent made.
+  evidence::Who ShortLived(const Task& task);
+  evidence::Who AddOther(const evidence::OtherThread& other);
 
   const DiaryOptions options_;
   std::string text_;
@@ -120,8 +157,10 @@ class SchedulingDiary {
   int64_t from_ns_ = 0;   // watched from then on without a loss
   int64_t blind_ns_ = 0;  // events before that are behind a loss
   uint32_t others_ = 0;
-  absl::flat_hash_map<int32_t, Task> tasks_;         // by the machine's number
-  absl::flat_hash_map<int32_t, Recorded> recorded_;  // by the agent's number
+  MissedEvents missed_;
+  std::map<std::pair<std::string, int32_t>, evidence::Who> short_lived_;  // by name and parent
+  absl::flat_hash_map<int32_t, Task> tasks_;                              // by the machine's number
+  absl::flat_hash_map<int32_t, Recorded> recorded_;                       // by the agent's number
   std::vector<Cpu> cpus_;
 };
 

@@ -83,6 +83,8 @@ TEST_F(Diary, ATurnIsAPauseThenReadyThenRunning) {
 }
 
 TEST_F(Diary, WhoIsPreemptedIsReadyAtOnce) {
+  diary_.AddThread(0, 10, 1000, 'R');
+  diary_.AddThread(1, 11, 1000, 'R');
   Switch(1200, 0, 10, kPreempted, 11);
   Switch(1250, 0, 11, kRuns, 10);
   Switch(1300, 0, 10, kSleeps, 0);
@@ -133,6 +135,7 @@ TEST_F(Diary, AThreadThatBeganLaterDidNotSleepBefore) {
 }
 
 TEST_F(Diary, TheEndIsInTheMiddleOfTurns) {
+  diary_.AddThread(0, 10, 1000, 'R');
   Switch(1100, 0, 0, kRuns, 10);
   Wake(1400, 0, 11, 10);
   EXPECT_THAT(End(1500),
@@ -148,16 +151,21 @@ TEST_F(Diary, AThreadThatRunsAllTheTimeHasOneTurn) {
 }
 
 TEST_F(Diary, NothingIsSaidOfWhatALossHides) {
+  diary_.AddThread(0, 10, 1000, 'R');
   Switch(1100, 0, 0, kRuns, 10);
   Lose(1200, 1900);
   Switch(1300, 1, 0, kRuns, 11);  // of another CPU: that 11 slept until then is not known
   Switch(1800, 1, 11, kSleeps, 0);
   Switch(2000, 0, 10, kSleeps, 0);
+  Switch(2100, 0, 0, kRuns, 10);
+  Switch(2300, 0, 10, kSleeps, 0);
   EXPECT_THAT(Lines(),
-              ElementsAre("L 1200 1900 5", "r 0 1200 100 100 0 ? 0 -", "r 0 2000 100 0 0 ? 0 -"));
+              ElementsAre("L 1200 1900 5", "r 0 1200 100 100 0 ? 0 -", "r 0 2300 200 0 100 S 0 -"))
+      << "nor what its first event behind it could tell";
 }
 
 TEST_F(Diary, ANumberThatIsUsedAgainIsAnotherThread) {
+  diary_.AddThread(0, 10, 1000, 'R');
   Switch(1100, 0, 0, kRuns, 10);
   Switch(1200, 0, 10, kDead, 0);
   Switch(1300, 0, 0, kRuns, 10, "other");
@@ -165,10 +173,85 @@ TEST_F(Diary, ANumberThatIsUsedAgainIsAnotherThread) {
   EXPECT_THAT(Lines(), ElementsAre("r 0 1200 100 100 0 ? 0 -"));
 }
 
+TEST_F(Diary, WhereSwitchesAreMissingNothingIsKnown) {
+  Switch(1100, 0, 0, kRuns, 10);
+  // That 10 left and 11 came was not reported.
+  Switch(1500, 0, 11, kSleeps, 0);
+  Switch(1600, 0, 0, kRuns, 10);
+  Switch(1700, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1100 0 0 100 S 0 -", "r 0 1700 100 0 0 ? 0 -"));
+  EXPECT_EQ(diary_.missed().switches, 2U);
+}
+
+TEST_F(Diary, NobodyHadACpuOfWhichSwitchesAreMissing) {
+  Switch(1100, 0, 0, kRuns, 77, "a");
+  Wake(1200, 0, 10, 0, true);
+  Switch(1500, 0, 88, kSleeps, 0);  // 77 had left it before
+  Switch(1510, 0, 0, kRuns, 10);
+  Switch(1600, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1600 90 310 200 S 0 x i 10"));
+}
+
+TEST_F(Diary, AThreadIsNeverOnTwoCpus) {
+  Switch(1100, 0, 0, kRuns, 10);
+  Switch(1300, 1, 0, kRuns, 10);  // that it left CPU 0 was not reported
+  Switch(1400, 1, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1100 0 0 100 S 0 -", "r 0 1400 100 0 0 ? 1 -"));
+}
+
+TEST_F(Diary, WithoutAWakeUpThePauseLastsUntilItRuns) {
+  Switch(1100, 0, 0, kRuns, 10);
+  Switch(1200, 0, 10, kDisk, 0);
+  Switch(1700, 0, 0, kRuns, 10);
+  Switch(1800, 0, 10, kSleeps, 0);
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1], "r 0 1800 100 0 500 D 0 -");
+  EXPECT_EQ(diary_.missed().wakeups, 1U);
+}
+
+TEST_F(Diary, ShortLivedProcessesAreAddedUpByNameAndParent) {
+  Wake(1100, 0, 10, 0, true);
+  int64_t at_ns = 1200;
+  int32_t before = 0;
+  for (const int32_t tid : {601, 602, 603}) {
+    SchedulerEvent begin{.kind = Kind::kFork, .at_ns = at_ns, .tid = tid};
+    begin.seen_pid = begin.seen_tid = tid;
+    begin.parent_pid = 600;
+    diary_.Take(begin);
+    Switch(at_ns, 0, before, before == 0 ? kRuns : kDead, tid, "true");
+    before = tid;
+    at_ns += 100;
+  }
+  Switch(at_ns, 0, before, kDead, 10);
+  Switch(at_ns + 100, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(),
+              ElementsAre("O 600 0 =true =p600", "r 0 1600 100 400 100 S 0 x o0 300 i 100"));
+}
+
+TEST(DeclaredThreads, AreRecordedFromTheirFirstTurnOn) {
+  SchedulingDiary diary({.declare = [](int32_t pid, int32_t tid, const std::string&,
+                                       std::string* text) -> std::optional<uint32_t> {
+    if (pid != 5) return std::nullopt;
+    *text += "T " + std::to_string(tid) + "\n";
+    return 0;
+  }});
+  diary.Begin(1000);
+  SchedulerEvent begin{.kind = Kind::kFork, .at_ns = 1100, .tid = 9};
+  begin.seen_pid = begin.parent_pid = 5;
+  begin.seen_tid = 9;
+  diary.Take(begin);
+  diary.Take({.kind = Kind::kSwitch, .at_ns = 1200, .next_tid = 9});
+  SchedulerEvent end{.kind = Kind::kSwitch, .at_ns = 1300, .tid = 9, .current_tid = 9};
+  end.state = kDead;  // the kernel no longer knows whose it was
+  diary.Take(end);
+  EXPECT_EQ(diary.TakeText(), "T 9\nr 0 1300 100 0 0 ? 0 -\n");
+}
+
 TEST(NamespacedDiary, NumbersAreLearnedWhenAThreadLeavesItsCpu) {
   SchedulingDiary diary({.same_numbers = false});
   diary.Begin(1000);
-  diary.AddThread(0, 7, 1000, 'S');  // the machine calls it 4007
+  diary.AddThread(0, 7, 1000, 'R');  // the machine calls it 4007
   SchedulerEvent event{.kind = Kind::kSwitch, .at_ns = 1100, .next_tid = 4007};
   diary.Take(event);
   event = {.kind = Kind::kSwitch, .at_ns = 1300, .tid = 4007, .current_tid = 4007};

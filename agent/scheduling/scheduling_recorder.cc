@@ -27,6 +27,8 @@ constexpr int64_t kThreadsNs = 500'000'000;
 constexpr int64_t kSearchNs = 2'000'000'000;
 constexpr int64_t kSearchShare = 500;  // searches take one part in so many of a processor at most
 
+constexpr char kRefused[] = "The scheduler is not recorded: ";
+
 // What to do about a refusal.
 std::string AdviceFor(const absl::Status& status) {
   if (absl::IsNotFound(status)) return "mount -t tracefs nodev /sys/kernel/tracing";
@@ -51,25 +53,31 @@ int64_t SchedulingRecorder::PauseNs(int64_t cpu_ns, double fullest, int64_t last
 class SchedulingRecorder::Run : public EvidenceRun {
  public:
   Run(const RuntimeDirectories& directories, Clock* clock, const SchedulingOptions& options)
-      : clock_(clock), sampler_(directories, clock, options.sampler), file_(options.bytes_max) {}
+      : clock_(clock),
+        options_(options),
+        sampler_(directories, clock, options.sampler),
+        file_(options.bytes_max) {}
 
   void Find(const std::vector<uint32_t>& left_out) {
-    const absl::Status opened = sampler_.Open();
+    const absl::Status allowed = options_.sampler.probe(options_.sampler.events);
     sampler_.LeaveOut(left_out);
-    refused_ = !opened.ok();
-    if (!refused_) return;
-    Complain(absl::StrCat("The scheduler is not recorded: ", opened.message()), AdviceFor(opened));
+    refused_ = !allowed.ok();
+    if (refused_) Refuse(allowed);
   }
 
   absl::Status Begin(const EvidenceWindow& window) override {
     window_ = window;
-    if (refused_) return absl::OkStatus();  // without a file: nothing is recorded
     return file_.Create(window.directory, evidence::kSchedulingFileName);
   }
 
   void Work(const std::stop_token& stop) override {
-    if (refused_) return;
+    if (refused_) return WriteRefusal();
     const int64_t begin_cpu_ns = ThreadCpuNs();
+    // Not earlier: one that is only prepared would hold descriptors and memory.
+    if (const absl::Status opened = sampler_.Open(); !opened.ok()) {
+      Refuse(opened);
+      return WriteRefusal();
+    }
     sampler_.FindProcesses();
     // Not before somebody starts: the kernel's events cost every thread of the machine.
     Wait(window_.start_raw_ns - kAheadNs - clock_->RawNs(), stop);
@@ -91,7 +99,7 @@ class SchedulingRecorder::Run : public EvidenceRun {
   }
 
   void Fail(const absl::Status& status) override {
-    Complain(absl::StrCat("The scheduler is not recorded: ", status.message()));
+    Complain(absl::StrCat(kRefused, status.message()));
   }
 
   std::vector<v1::Complaint> TakeComplaints() override {
@@ -102,6 +110,21 @@ class SchedulingRecorder::Run : public EvidenceRun {
   }
 
  private:
+  void Refuse(const absl::Status& why) {
+    refusal_ = absl::StrCat(kRefused, why.message(), ": ", AdviceFor(why));
+    Complain(absl::StrCat(kRefused, why.message()), AdviceFor(why));
+  }
+
+  // So that reports say it, too.
+  void WriteRefusal() {
+    std::string text;
+    evidence::AppendSchedulingHead(clock_->MonotonicNs(), &text);
+    evidence::AppendNote(refusal_, &text);
+    evidence::AppendEnd(&text);
+    Write(text);
+    file_.Close();
+  }
+
   // How long to wait until the next.
   int64_t Round(int64_t last_pause_ns) {
     const int64_t begin_cpu_ns = ThreadCpuNs();
@@ -135,10 +158,12 @@ class SchedulingRecorder::Run : public EvidenceRun {
   }
 
   Clock* const clock_;
+  const SchedulingOptions& options_;
   SchedulingSampler sampler_;
   EvidenceWindow window_;
   EvidenceFile file_;
   bool refused_ = false;
+  std::string refusal_;
   int64_t next_threads_ns_ = 0;
   int64_t next_search_ns_ = 0;
   std::vector<v1::Complaint> complaints_;
@@ -154,12 +179,12 @@ SchedulingRecorder::SchedulingRecorder(RuntimeDirectories directories, Clock* cl
 v1::EvidenceOffer SchedulingRecorder::Offer() const {
   v1::EvidenceOffer offer;
   offer.set_option("--scheduling");
-  const absl::Status opened = options_.sampler.open(options_.sampler.events).status();
-  if (opened.ok()) {
+  const absl::Status allowed = options_.sampler.probe(options_.sampler.events);
+  if (allowed.ok()) {
     offer.set_extent("all threads");
   } else {
-    offer.set_problem(std::string(opened.message()));
-    offer.set_fix(AdviceFor(opened));
+    offer.set_problem(std::string(allowed.message()));
+    offer.set_fix(AdviceFor(allowed));
   }
   return offer;
 }

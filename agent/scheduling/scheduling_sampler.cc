@@ -19,6 +19,7 @@ using control_block::BlockId;
 
 constexpr size_t kProcessesMax = 4096;
 constexpr uint32_t kDeclaredMax = 1'000'000;  // lines of threads: a program that makes them wildly
+constexpr uint64_t kFew = 1000;               // one missing event in so many turns is not said
 constexpr int64_t kLateNs = 1'000'000;        // a record may be on its way into its ring
 // The inode of the machine's own PID namespace (PROC_PID_INIT_INO).
 constexpr uint64_t kMachinePids = 0xEFFFFFFC;
@@ -43,11 +44,6 @@ SchedulingDiary::Look LookAt(const std::filesystem::path& folder) {
   return {.state = text[end + 2], .cpu = std::max(0, stat->cpu)};
 }
 
-DiaryOptions DiaryFor(const std::filesystem::path& proc) {
-  return {.same_numbers = OwnPidNamespace(proc) == kMachinePids,
-          .process_name = [proc](int32_t pid) { return NameIn(proc / std::to_string(pid)); }};
-}
-
 }  // namespace
 
 SchedulingSampler::SchedulingSampler(RuntimeDirectories directories, Clock* clock,
@@ -56,7 +52,7 @@ SchedulingSampler::SchedulingSampler(RuntimeDirectories directories, Clock* cloc
       clock_(clock),
       options_(std::move(options)),
       time_shift_ns_(TimeNamespaceShiftNs(options_.proc)),
-      diary_(DiaryFor(options_.proc)) {}
+      diary_(ForDiary()) {}
 
 absl::Status SchedulingSampler::Open() {
   auto events = options_.open(options_.events);
@@ -111,27 +107,56 @@ void SchedulingSampler::LookForThreads() {
   std::erase_if(tasks_, [&](const auto& task) { return !alive.contains(TaskKey(task)); });
 }
 
+DiaryOptions SchedulingSampler::ForDiary() {
+  return {
+      .same_numbers = OwnPidNamespace(options_.proc) == kMachinePids,
+      .process_name = [this](int32_t pid) { return NameIn(options_.proc / std::to_string(pid)); },
+      .declare = [this](int32_t pid, int32_t tid, const std::string& name,
+                        std::string* text) { return DeclareMet(pid, tid, name, text); }};
+}
+
 void SchedulingSampler::AddTask(Recorded* process, int32_t tid, int64_t at_ns) {
   if (tasks_.size() >= options_.threads_max || next_thread_ >= kDeclaredMax) {
     too_many_ = true;
     return;
   }
-  const ProcessEntry& entry = process->entry;
   const std::filesystem::path folder =
-      options_.proc / std::to_string(entry.pid) / "task" / std::to_string(tid);
+      options_.proc / std::to_string(process->entry.pid) / "task" / std::to_string(tid);
   const char state = LookAt(folder).state;
+  const uint32_t index = Declare(process, tid, NameIn(folder), &text_);
+  diary_.AddThread(index, tid, at_ns, state);
+}
+
+std::optional<uint32_t> SchedulingSampler::DeclareMet(int32_t pid, int32_t tid,
+                                                      const std::string& name, std::string* text) {
+  for (auto& [id, process] : recorded_) {
+    if (process.entry.pid != pid) continue;
+    too_many_ |= tasks_.size() >= options_.threads_max || next_thread_ >= kDeclaredMax;
+    if (too_many_) return std::nullopt;
+    return Declare(&process, tid, name, text);
+  }
+  return std::nullopt;
+}
+
+uint32_t SchedulingSampler::Declare(Recorded* process, int32_t tid, const std::string& name,
+                                    std::string* text) {
+  const ProcessEntry& entry = process->entry;
   if (process->index == UINT32_MAX) {
     process->index = next_process_++;
     evidence::Append(evidence::ProcessIdentity{entry.pid, entry.start_ticks,
                                                static_cast<int64_t>(entry.pid_namespace),
                                                entry.own_pid, entry.name},
-                     &text_);
+                     text);
   }
-  const int32_t own_tid =
-      entry.own_pid == entry.pid ? tid : ParseOwnTid(AllOf(folder / "status")).value_or(0);
-  evidence::Append(evidence::ScheduledThread{process->index, tid, own_tid, NameIn(folder)}, &text_);
-  diary_.AddThread(next_thread_++, tid, at_ns, state);
+  int32_t own_tid = tid;
+  if (entry.own_pid != entry.pid) {
+    own_tid = ParseOwnTid(AllOf(options_.proc / std::to_string(entry.pid) / "task" /
+                                std::to_string(tid) / "status"))
+                  .value_or(0);
+  }
+  evidence::Append(evidence::ScheduledThread{process->index, tid, own_tid, name}, text);
   tasks_.insert_or_assign(tid, entry.pid);
+  return next_thread_++;
 }
 
 double SchedulingSampler::Drain() {
@@ -191,10 +216,29 @@ void SchedulingSampler::End() {
     return LookAt(options_.proc / std::to_string(task->second) / "task" / std::to_string(tid));
   });
   text_ += diary_.TakeText();
+  NoteMissed();
   if (damaged_) complaints_.emplace_back("some records of the kernel cannot be read");
   if (too_many_) {
     complaints_.push_back(absl::StrCat("threads are missing: at most ", options_.threads_max,
                                        " of a node are watched"));
+  }
+}
+
+void SchedulingSampler::NoteMissed() {
+  const MissedEvents& missed = diary_.missed();
+  const auto is_much = [&](uint64_t count) { return count > missed.turns / kFew; };
+  if (is_much(missed.switches)) {
+    evidence::AppendNote(
+        absl::StrCat("the kernel did not report ", missed.switches, " switches of these threads (",
+                     missed.turns, " turns were seen): what they did meanwhile is unknown"),
+        &text_);
+  }
+  if (is_much(missed.wakeups)) {
+    evidence::AppendNote(
+        absl::StrCat("the kernel did not report ", missed.wakeups, " wake-ups of these threads (",
+                     missed.turns,
+                     " turns were seen): waiting for a CPU behind them counts as sleep"),
+        &text_);
   }
 }
 

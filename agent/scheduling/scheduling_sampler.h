@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,6 +34,7 @@ struct SchedulingSamplerOptions {
   size_t threads_max = 65536;
   CpuEventsOptions events;
   OpenCpuEvents open = OpenSchedulerEvents;
+  std::function<absl::Status(const CpuEventsOptions&)> probe = ProbeSchedulerEvents;
 };
 
 class SchedulingSampler {
@@ -39,7 +42,7 @@ class SchedulingSampler {
   // `clock` is not owned.
   SchedulingSampler(RuntimeDirectories directories, Clock* clock, SchedulingSamplerOptions options);
 
-  // Whether the kernel lets this agent watch; to be called first.
+  // To be called first. The kernel may not let this agent watch.
   absl::Status Open();
   // Processes of these users are nobody's business here.
   void LeaveOut(const std::vector<uint32_t>& users) {
@@ -69,6 +72,13 @@ class SchedulingSampler {
   };
 
   void AddTask(Recorded* process, int32_t tid, int64_t at_ns);
+  // Its line, and if needed its process's, into `text`; the line's number.
+  uint32_t Declare(Recorded* process, int32_t tid, const std::string& name, std::string* text);
+  // Of a thread that the diary has met.
+  std::optional<uint32_t> DeclareMet(int32_t pid, int32_t tid, const std::string& name,
+                                     std::string* text);
+  DiaryOptions ForDiary();
+  void NoteMissed();
   // CLOCK_MONOTONIC as perf knows it, which knows no time namespaces.
   int64_t PerfNowNs() { return clock_->MonotonicNs() - time_shift_ns_; }
   void Keep(CpuDrain drain);

@@ -81,6 +81,7 @@ absl::StatusOr<SchedulerTracepoints> ReadTracepoints(const std::filesystem::path
   all.current = wakings.Field("common_pid", 4);
   all.prev_tid = switches.Field("prev_pid", 4);
   all.prev_state = switches.Field("prev_state", sizeof(long));
+  all.prev_name = switches.Field("prev_comm", 16);
   all.next_tid = switches.Field("next_pid", 4);
   all.next_name = switches.Field("next_comm", 16);
   all.woken_tid = wakings.Field("pid", 4);

@@ -39,6 +39,7 @@ struct SchedulerTracepoints {
   // Of a switch.
   TraceField prev_tid;
   TraceField prev_state;
+  TraceField prev_name;
   TraceField next_tid;
   TraceField next_name;
   // Of a wake-up.

@@ -245,7 +245,14 @@ TEST_F(RealScheduler, WithoutTracefsItIsRefusedAndSaysWhatToDo) {
   ASSERT_EQ(complaints.size(), 1U);
   EXPECT_EQ(complaints[0].what(), "The scheduler is not recorded: tracefs is not mounted");
   EXPECT_EQ(complaints[0].fix(), "mount -t tracefs nodev /sys/kernel/tracing");
-  EXPECT_FALSE(fs::exists(root_ / "r1"));
+  const auto text = ReadFile(root_ / "r1/evidence" / evidence::kSchedulingFileName);
+  ASSERT_TRUE(text.ok());
+  const auto parsed = evidence::ParseScheduling(*text);
+  ASSERT_TRUE(parsed.ok());
+  ASSERT_EQ(parsed->notes.size(), 1U);
+  EXPECT_EQ(parsed->notes[0],
+            "The scheduler is not recorded: tracefs is not mounted: mount -t tracefs nodev "
+            "/sys/kernel/tracing");
 }
 
 TEST(SchedulingPause, FollowsTheRingsAndTheCost) {

@@ -29,6 +29,7 @@ using analysis::ThreadScheduling;
 
 constexpr size_t kProcessesMax = 16;
 constexpr size_t kThreadsMax = 6;
+constexpr int64_t kUnknownPart = 50;  // less of the known time is not said
 constexpr double kNsPerSecond = 1e9;
 constexpr double kPpm = 1e6;
 // Less is not said in one line.
@@ -48,6 +49,10 @@ int64_t ReadyPpm(const ProcessScheduling& process) {
   return busy_ns <= 0 ? 0 : std::llround(static_cast<double>(times.ready_ns) / busy_ns * kPpm);
 }
 
+std::string NameOf(const ProcessScheduling& process) {
+  return IsRank(process) ? absl::StrCat("rank ", process.rank) : process.name;
+}
+
 std::string NameOf(const NodeScheduling& node, const CpuTaker& taker) {
   switch (taker.kind) {
     case CpuTaker::Kind::kOther: {
@@ -59,7 +64,7 @@ std::string NameOf(const NodeScheduling& node, const CpuTaker& taker) {
       return "its own threads";
     case CpuTaker::Kind::kRecorded: {
       const ProcessScheduling& process = node.processes[taker.process];
-      return IsRank(process) ? absl::StrCat("rank ", process.rank) : process.name;
+      return absl::StrCat(NameOf(process), " (pid ", process.pid, ")");
     }
     case CpuTaker::Kind::kNobody:
       return "no one";
@@ -81,12 +86,13 @@ const char* KindName(CpuTaker::Kind kind) {
   return "";
 }
 
-// "stress (pid 90) 900 ms": the first `most` of them; empty: nobody is named.
+// "900 ms stress (pid 90)": the first `most` of them; empty: nobody is named. The amount stands
+// first because long names are cut.
 std::string TakersText(const NodeScheduling& node, const std::vector<CpuTaker>& takers,
                        size_t most) {
   std::vector<std::string> texts;
   for (size_t i = 0; i < takers.size() && i < most; ++i) {
-    texts.push_back(absl::StrCat(NameOf(node, takers[i]), " ", DurationText(takers[i].ns)));
+    texts.push_back(absl::StrCat(DurationText(takers[i].ns), " ", NameOf(node, takers[i])));
   }
   return absl::StrJoin(texts, ", ");
 }
@@ -99,14 +105,14 @@ std::string RateText(uint64_t count, int64_t ns) {
 }
 
 void PrintThreads(const NodeScheduling& node, const ProcessScheduling& process, Page* page) {
-  Table table({{"thread", Table::Align::kLeft, true, 18},
+  Table table({{"thread", Table::Align::kLeft, true, 22},
                {"running", Table::Align::kRight},
                {"ready", Table::Align::kRight},
                {"uninterr.", Table::Align::kRight},
                {"asleep", Table::Align::kRight},
                {"turns/s", Table::Align::kRight},
-               {"longest ready", Table::Align::kRight},
-               {"had the CPU longest", Table::Align::kLeft, true, 18}});
+               {"longest", Table::Align::kRight},
+               {"had the CPU most", Table::Align::kLeft, true, 22}});
   size_t shown = 0;
   uint64_t still = 0;
   SchedulingTimes rest;
@@ -141,13 +147,17 @@ void PrintThreads(const NodeScheduling& node, const ProcessScheduling& process, 
 
 void PrintProcess(const NodeScheduling& node, const ProcessScheduling& process, Page* page) {
   const SchedulingTimes& times = process.times;
-  std::string text = absl::StrCat(process.name, ": ", Plural(process.threads.size(), "thread"),
-                                  ", added up: running ", DurationText(times.running_ns),
-                                  ", ready ", DurationText(times.ready_ns));
+  std::string text =
+      absl::StrCat(process.name, " (pid ", process.pid,
+                   "): ", Plural(process.threads.size(), "thread"), ", added up: running ",
+                   DurationText(times.running_ns), ", ready ", DurationText(times.ready_ns));
   if (times.uninterruptible_ns > 0) {
     absl::StrAppend(&text, ", uninterruptible sleep ", DurationText(times.uninterruptible_ns));
   }
   if (times.stopped_ns > 0) absl::StrAppend(&text, ", stopped ", DurationText(times.stopped_ns));
+  if (times.unknown_ns * kUnknownPart > times.known_ns()) {
+    absl::StrAppend(&text, ", not known or not there ", DurationText(times.unknown_ns));
+  }
   absl::StrAppend(&text, "; ", Plural(process.turns, "turn"), ", ",
                   Plural(process.preemptions, "preemption"), ", ",
                   Plural(process.migrations, "change"), " of CPU");
@@ -158,7 +168,7 @@ void PrintProcess(const NodeScheduling& node, const ProcessScheduling& process, 
       rest_ns -= process.takers[i].ns;
     }
     absl::StrAppend(&text, ". While ready, the CPU had: ", takers);
-    if (rest_ns > 0) absl::StrAppend(&text, ", others, or not known, ", DurationText(rest_ns));
+    if (rest_ns > 0) absl::StrAppend(&text, ", ", DurationText(rest_ns), " others, or not known");
   }
   page->Raw("\n");
   page->Line(text + ".");
@@ -178,7 +188,7 @@ void PrintNode(const Report& report, const NodeScheduling& node, Page* page) {
     absl::StrAppend(&text, "; the agent took ", DurationText(node.cost_ns),
                     " of processor time for it");
   }
-  page->Line(text + ".");
+  if (!node.processes.empty()) page->Line(text + ".");
   if (node.lost_ns > 0) {
     page->Warn(absl::StrCat(name, ": of ", DurationText(node.lost_ns),
                             " nothing is known of any thread: the kernel had no room for ",
@@ -210,14 +220,23 @@ std::vector<Row> RowsOf(const Report& report) {
   return rows;
 }
 
+// Null: not known, or none.
+Json PidOf(const NodeScheduling& node, const CpuTaker& taker) {
+  if (taker.kind == CpuTaker::Kind::kRecorded) return node.processes[taker.process].pid;
+  return taker.pid == 0 ? Json() : Json(taker.pid);
+}
+
 Json OfTakers(const NodeScheduling& node, const std::vector<CpuTaker>& takers) {
   Json all = Json::array();
   for (const CpuTaker& taker : takers) {
-    const bool other = taker.kind == CpuTaker::Kind::kOther;
+    const std::string name = taker.kind == CpuTaker::Kind::kOther ? taker.name
+                             : taker.kind == CpuTaker::Kind::kRecorded
+                                 ? NameOf(node.processes[taker.process])
+                                 : NameOf(node, taker);
     all.push_back({{"kind", KindName(taker.kind)},
-                   {"name", other ? taker.name : NameOf(node, taker)},
+                   {"name", name},
                    {"process", taker.process_name.empty() ? Json() : Json(taker.process_name)},
-                   {"pid", taker.pid == 0 ? Json() : Json(taker.pid)},
+                   {"pid", PidOf(node, taker)},
                    {"ns", taker.ns}});
   }
   return all;
@@ -264,6 +283,10 @@ void SchedulingInFull(Page* page) {
   const Report& report = page->report();
   for (const NodeScheduling& node : report.scheduling) PrintNode(report, node, page);
   const std::vector<Row> rows = RowsOf(report);
+  const bool watched =
+      std::any_of(report.scheduling.begin(), report.scheduling.end(),
+                  [](const NodeScheduling& node) { return !node.processes.empty(); });
+  if (!watched) return page->Line("No thread was watched.");
   if (rows.empty()) return page->Line("No thread that was watched is known to have run then.");
   for (size_t i = 0; i < rows.size() && i < kProcessesMax; ++i) {
     PrintProcess(*rows[i].node, *rows[i].process, page);
@@ -281,8 +304,9 @@ void SchedulingInFull(Page* page) {
       "while it wakes up, or where a quota (cpu.max) keeps a thread from running. uninterr.: "
       "uninterruptible sleep, where signals cannot wake it, mostly for a disk. asleep: it "
       "waited for anything else: data, a lock, a timer. A turn: it began to run. A preemption: "
-      "its CPU was given to another thread before it had finished. Who had the CPU is said of "
-      "waits that are known as a whole; of each the recording names up to three.");
+      "its CPU was given to another thread before it had finished. longest: the longest it was "
+      "ready without a CPU. Who had the CPU is said of waits that are known as a whole; of each "
+      "the recording names up to three, of short-lived processes the one that started them.");
 }
 
 void SchedulingInShort(Page* page) {
@@ -301,7 +325,7 @@ void SchedulingInShort(Page* page) {
   std::string text = absl::StrCat("ready, of the time running or ready: ",
                                   SpreadText(std::move(ready), {.text = PercentOfPpm, .named = 1}));
   const std::string takers = TakersText(*worst->node, worst->process->takers, 1);
-  if (!takers.empty()) absl::StrAppend(&text, "; there had the CPU longest: ", takers);
+  if (!takers.empty()) absl::StrAppend(&text, "; there had the CPU most: ", takers);
   page->Item("Scheduling", text);
 }
 
