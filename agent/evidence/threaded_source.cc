@@ -15,6 +15,8 @@ bool EvidenceRun::Wait(int64_t ns, const std::stop_token& stop) {
 
 void ThreadedSource::Find(const std::vector<uint32_t>& left_out) {
   const std::lock_guard lock(mutex_);
+  // One that was told to end and never collected: its recording was given up.
+  if (thread_.joinable() && thread_.get_stop_token().stop_requested()) Forget();
   if (thread_.joinable()) return;
   run_ = MakeRun(left_out);
 }
@@ -41,9 +43,14 @@ std::vector<v1::Complaint> ThreadedSource::Collect() {
   thread_ = {};  // it ends soon: each source's work behind the window is bounded
   std::vector<v1::Complaint> complaints;
   if (run_ != nullptr) complaints = run_->TakeComplaints();
+  Forget();
+  return complaints;
+}
+
+void ThreadedSource::Forget() {
+  thread_ = {};
   run_.reset();
   recording_id_.clear();
-  return complaints;
 }
 
 }  // namespace syncline::agent

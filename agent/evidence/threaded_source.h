@@ -57,6 +57,9 @@ class ThreadedSource : public EvidenceSource {
   virtual std::unique_ptr<EvidenceRun> MakeRun(const std::vector<uint32_t>& left_out) = 0;
 
  private:
+  // Waits for the thread.
+  void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const char* const what_;
   Log* const log_;
   std::mutex mutex_;
