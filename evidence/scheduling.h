@@ -31,13 +31,15 @@ struct ScheduledThread {
   std::string name;      // its comm
 };
 
-// A thread of a process that is not recorded, or of the kernel.
+// A thread of a process that is not recorded, or of the kernel. Or, with a tid of 0, all processes
+// of this name that began in the window and were started by process `pid`, called `process_name`.
 struct OtherThread {
   int32_t pid = 0;  // as the agent sees it; 0: unknown
-  int32_t tid =
-      0;  // likewise; of a thread outside of the agent's PID namespace the machine's number
+  // Likewise; of a thread outside of the agent's PID namespace the machine's number.
+  int32_t tid = 0;
   std::string name;          // its comm
   std::string process_name;  // empty: unknown
+  bool of_parent() const { return tid == 0; }
 };
 
 // Who had a CPU, or woke a thread.

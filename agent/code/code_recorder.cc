@@ -162,7 +162,7 @@ class CodeRecorder::Run : public EvidenceRun {
   }
 
   Clock* const clock_;
-  const CodeOptions& options_;
+  const CodeOptions options_;
   CodeSampler sampler_;
   EvidenceWindow window_;
   EvidenceFile file_;

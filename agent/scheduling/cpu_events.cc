@@ -59,7 +59,8 @@ struct WatchedCpu {
   int32_t cpu = 0;
   std::vector<Descriptor> events;  // the first one has the ring
   PerfRing ring;
-  int64_t last_ns = 0;  // of the last record that was read
+  int64_t last_ns = 0;   // of the last record that was read, or the end of the last loss
+  bool overrun = false;  // the next record is one of a loss that was told already
 };
 
 absl::StatusOr<WatchedCpu> Watch(int32_t cpu, size_t pages, const SchedulerTracepoints& points) {
@@ -68,15 +69,13 @@ absl::StatusOr<WatchedCpu> Watch(int32_t cpu, size_t pages, const SchedulerTrace
     SYNCLINE_ASSIGN_OR_RETURN(Descriptor event, Open(id, cpu, id == points.switch_id));
     events.push_back(std::move(event));
   }
-  auto ring = PerfRing::Map(events.front().get(), pages);
-  if (!ring.ok()) ring = PerfRing::Map(events.front().get(), kPagesMin);
-  if (!ring.ok()) return ring.status();
+  SYNCLINE_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(events.front().get(), pages));
   for (size_t i = 1; i < events.size(); ++i) {
     if (::ioctl(events[i].get(), PERF_EVENT_IOC_SET_OUTPUT, events.front().get()) != 0) {
       return ErrnoStatus(errno, "perf_event_open: no common ring");
     }
   }
-  return WatchedCpu{cpu, std::move(events), *std::move(ring), 0};
+  return WatchedCpu{cpu, std::move(events), std::move(ring)};
 }
 
 class Rings : public CpuEvents {
@@ -87,21 +86,36 @@ class Rings : public CpuEvents {
   void Enable() override { Tell(PERF_EVENT_IOC_ENABLE); }
   void Disable() override { Tell(PERF_EVENT_IOC_DISABLE); }
 
-  CpuDrain Drain(int64_t now_ns) override {
-    CpuDrain drain{.events = {}, .complete_ns = now_ns};
+  std::set<int32_t> Cpus() const override {
+    std::set<int32_t> numbers;
+    for (const WatchedCpu& cpu : cpus_) numbers.insert(cpu.cpu);
+    return numbers;
+  }
+
+  CpuDrain Drain(const std::function<int64_t()>& now_ns) override {
+    CpuDrain drain{.events = {}, .complete_ns = now_ns()};
     for (WatchedCpu& cpu : cpus_) {
       bytes_.clear();
       cpu.ring.Drain(&bytes_);
       SchedulerRecords records = ParseSchedulerRecords(bytes_, points_, cpu.cpu, cpu.last_ns);
       drain.damaged |= records.damaged;
-      for (const SchedulerEvent& event : records.events) {
+      for (SchedulerEvent& event : records.events) {
+        const bool told = event.kind == SchedulerEvent::Kind::kLoss && cpu.overrun;
+        if (told) event.at_ns = event.until_ns = cpu.last_ns;  // its number is new, its time not
+        cpu.overrun = false;
         cpu.last_ns = std::max({cpu.last_ns, event.at_ns, event.until_ns});
       }
       const double fill = static_cast<double>(bytes_.size()) / static_cast<double>(cpu.ring.size());
       drain.fullest = std::max(drain.fullest, fill);
-      // What was dropped behind its last record is told with the next one only.
-      const bool full = bytes_.size() + kRoomFor > cpu.ring.size();
-      if (full) drain.complete_ns = std::min(drain.complete_ns, cpu.last_ns);
+      if (bytes_.size() + kRoomFor > cpu.ring.size()) {
+        const int64_t emptied_ns = std::max(cpu.last_ns, now_ns());
+        records.events.push_back({.kind = SchedulerEvent::Kind::kLoss,
+                                  .cpu = cpu.cpu,
+                                  .at_ns = cpu.last_ns,
+                                  .until_ns = emptied_ns});
+        cpu.last_ns = emptied_ns;
+        cpu.overrun = true;
+      }
       drain.events.insert(drain.events.end(), records.events.begin(), records.events.end());
     }
     return drain;
@@ -119,6 +133,16 @@ class Rings : public CpuEvents {
   std::vector<uint8_t> bytes_;
 };
 
+absl::StatusOr<std::vector<WatchedCpu>> WatchAll(const CpuSet& online, size_t pages,
+                                                 const SchedulerTracepoints& points) {
+  std::vector<WatchedCpu> cpus;
+  for (const uint32_t cpu : online) {
+    SYNCLINE_ASSIGN_OR_RETURN(WatchedCpu watched, Watch(static_cast<int32_t>(cpu), pages, points));
+    cpus.push_back(std::move(watched));
+  }
+  return cpus;
+}
+
 // Not empty.
 absl::StatusOr<CpuSet> Online(const CpuEventsOptions& options) {
   SYNCLINE_ASSIGN_OR_RETURN(const std::string text, ReadFile(options.online));
@@ -133,13 +157,11 @@ absl::StatusOr<std::unique_ptr<CpuEvents>> OpenSchedulerEvents(const CpuEventsOp
   SYNCLINE_ASSIGN_OR_RETURN(const SchedulerTracepoints points,
                             FindSchedulerTracepoints(options.tracefs));
   SYNCLINE_ASSIGN_OR_RETURN(const CpuSet online, Online(options));
-  const size_t pages = online.size() > kManyCpus ? kPagesMin : kPages;
-  std::vector<WatchedCpu> cpus;
-  for (const uint32_t cpu : online) {
-    SYNCLINE_ASSIGN_OR_RETURN(WatchedCpu watched, Watch(static_cast<int32_t>(cpu), pages, points));
-    cpus.push_back(std::move(watched));
-  }
-  return std::make_unique<Rings>(points, std::move(cpus));
+  auto cpus = WatchAll(online, online.size() > kManyCpus ? kPagesMin : kPages, points);
+  // All smaller: the first ones would use up what may be locked.
+  if (absl::IsResourceExhausted(cpus.status())) cpus = WatchAll(online, kPagesMin, points);
+  if (!cpus.ok()) return cpus.status();
+  return std::make_unique<Rings>(points, *std::move(cpus));
 }
 
 absl::Status ProbeSchedulerEvents(const CpuEventsOptions& options) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,7 @@ namespace syncline::agent {
 
 struct CpuDrain {
   std::vector<SchedulerEvent> events;  // unordered between CPUs
-  // Everything before that is in this or an earlier Drain, or lost; perf's clock.
+  // Everything before that is in this or an earlier Drain, or in a loss; perf's clock.
   int64_t complete_ns = 0;
   double fullest = 0;  // how full the fullest ring was, 0 to 1
   bool damaged = false;
@@ -31,8 +32,10 @@ class CpuEvents {
   virtual ~CpuEvents() = default;
   virtual void Enable() = 0;
   virtual void Disable() = 0;
-  // What came since the last call. `now_ns`: read before, of perf's clock.
-  virtual CpuDrain Drain(int64_t now_ns) = 0;
+  virtual std::set<int32_t> Cpus() const = 0;
+  // What came since the last call. `now_ns` reads perf's clock. A ring without room has a loss from
+  // its last record until it was emptied, of a number of events that only its next record tells.
+  virtual CpuDrain Drain(const std::function<int64_t()>& now_ns) = 0;
 };
 
 struct CpuEventsOptions {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/scheduling/thread_pause.h"
+
 namespace syncline::agent {
 namespace {
 
@@ -13,50 +15,24 @@ using evidence::Who;
 constexpr size_t kSpentMax = 32;        // takers of one wait that are told apart
 constexpr uint32_t kOthersMax = 65536;  // lines of other threads
 constexpr int32_t kCpusMax = 8192;
-constexpr int32_t kNobodyKnown = -1;  // who has a CPU
-
-// The kernel's bits of a thread's state when it leaves a CPU (print format of sched_switch). None,
-// or one above these: it was preempted.
-constexpr int64_t kInterruptible = 0x01;
-constexpr int64_t kUninterruptible = 0x02;
-constexpr int64_t kStopped = 0x04 | 0x08;
-constexpr int64_t kDead = 0x10 | 0x20;
-constexpr int64_t kParked = 0x40 | 0x80;
-
-Pause PauseOf(int64_t state) {
-  if ((state & (kInterruptible | kParked)) != 0) return Pause::kSlept;
-  if ((state & kUninterruptible) != 0) return Pause::kUninterruptible;
-  if ((state & kStopped) != 0) return Pause::kStopped;
-  return Pause::kPreempted;
-}
+constexpr int64_t kEarlyNs = 1'000'000;  // from a wake-up until the thread has left its CPU
+constexpr int32_t kNobodyKnown = -1;     // who has a CPU
 
 std::string NameOf(const ThreadName& name) {
   return {name.data(), ::strnlen(name.data(), name.size())};
 }
 
-// As /proc calls it.
-Pause PauseOf(char state) {
-  switch (state) {
-    case 'S':
-      return Pause::kSlept;
-    case 'D':
-      return Pause::kUninterruptible;
-    case 'T':
-    case 't':
-      return Pause::kStopped;
-    default:
-      return Pause::kUnknown;
-  }
-}
-
 }  // namespace
 
-void SchedulingDiary::Begin(int64_t at_ns) { begin_ns_ = from_ns_ = at_ns; }
+void SchedulingDiary::Begin(int64_t at_ns, std::set<int32_t> cpus) {
+  begin_ns_ = from_ns_ = at_ns;
+  watched_ = std::move(cpus);
+}
 
-void SchedulingDiary::AddThread(uint32_t index, int32_t tid, int64_t at_ns, char state) {
+void SchedulingDiary::AddThread(uint32_t index, int32_t tid, int64_t at_ns, const Look& look) {
   // A thread that had its number before has ended: what is known of that one is not this one's.
-  recorded_.insert_or_assign(
-      tid, Recorded{.index = index, .at_ns = at_ns, .state = state, .seen = false});
+  recorded_.insert_or_assign(tid,
+                             Recorded{.index = index, .at_ns = at_ns, .look = look, .seen = false});
   if (options_.same_numbers) Learn(tid, 0, tid);
 }
 
@@ -70,7 +46,8 @@ SchedulingDiary::Cpu& SchedulingDiary::CpuOf(int32_t number) {
   const auto index = static_cast<size_t>(std::clamp(number, 0, kCpusMax - 1));
   if (index >= cpus_.size()) {
     // Who was there first is told by the first switch.
-    cpus_.resize(index + 1, Cpu{.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}});
+    cpus_.resize(index + 1,
+                 Cpu{.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}, .moved = {}});
   }
   return cpus_[index];
 }
@@ -94,7 +71,6 @@ void SchedulingDiary::Learn(int32_t machine_tid, int32_t pid, int32_t tid) {
   task.tid = tid;
   task.recorded = recorded;
   if (recorded) task.thread = found->second.index;
-  if (recorded && task.state == State::kReady) CpuOf(task.cpu).waiting.push_back(machine_tid);
 }
 
 void SchedulingDiary::Declare(const Task& task) {
@@ -102,14 +78,20 @@ void SchedulingDiary::Declare(const Task& task) {
   if (!index.has_value()) return;
   // It is not known to have been there at the beginning.
   recorded_.insert_or_assign(
-      task.tid, Recorded{.index = *index, .at_ns = INT64_MAX, .state = '?', .seen = false});
+      task.tid, Recorded{.index = *index, .at_ns = INT64_MAX, .look = {}, .seen = false});
 }
 
 void SchedulingDiary::Begun(const SchedulerEvent& event) {
   if (!options_.same_numbers) return;  // it is met when it leaves a CPU
   Task& task = tasks_[event.tid];
+  StopWaiting(event.tid, task);  // one that had its number before, whose end was not reported
   task = {};
+  recorded_.erase(event.tid);
   task.seen = true;  // what it did before it began is nothing
+  // It is made ready at once, on a CPU that no event tells.
+  task.state = State::kReady;
+  task.cpu = event.cpu;
+  task.pause_from_ns = task.ready_from_ns = task.counted_ns = event.at_ns;
   if (event.seen_pid != event.parent_pid) task.parent_pid = event.parent_pid;
   Learn(event.tid, event.seen_pid, event.tid);
 }
@@ -120,6 +102,7 @@ void SchedulingDiary::Take(const SchedulerEvent& event) {
     return;
   }
   if (event.at_ns < blind_ns_ || event.at_ns < from_ns_) return;
+  last_ns_ = std::max(last_ns_, event.at_ns);
   if (event.kind == SchedulerEvent::Kind::kFork) {
     Begun(event);
     return;
@@ -179,7 +162,7 @@ void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event, bool chain
   task.cpu = event.cpu;
   task.state = State::kRunning;
   Write(&task, event.at_ns);
-  if ((event.state & kDead) != 0) {
+  if (IsDead(event.state)) {
     if (task.recorded) recorded_.erase(task.tid);
     tasks_.erase(tid);
     return;
@@ -192,7 +175,8 @@ void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event, bool chain
     MakeReady(tid, &task, event.cpu, event.at_ns);
   } else {
     task.state = State::kPaused;
-    // wake_early stays: a wake-up that came before it had left is this pause's if none follows.
+    // A wake-up that came right before it had left is this pause's if none follows.
+    task.wake_early &= event.at_ns - task.early_ns <= kEarlyNs;
   }
 }
 
@@ -229,9 +213,13 @@ void SchedulingDiary::Wake(const SchedulerEvent& event) {
   if (task.state == State::kRunning) {
     task.wake_early = true;
     task.early_waker = waker;
+    task.early_ns = event.at_ns;
     return;
   }
-  if (task.state == State::kReady) return;
+  if (task.state == State::kReady) {
+    if (task.pause == Pause::kPreempted) return;
+    LeaveSight(event.tid, &task);  // it has run and slept meanwhile
+  }
   if (task.state == State::kUnknown) {
     task.guessed = !task.seen;
     task.pause = Pause::kUnknown;
@@ -241,6 +229,16 @@ void SchedulingDiary::Wake(const SchedulerEvent& event) {
   task.wake_early = false;
   task.waker = waker;
   MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
+  if (IsBlindOn(event.to_cpu)) LeaveSight(event.tid, &task);
+}
+
+void SchedulingDiary::LeaveSight(int32_t tid, Task* task) {
+  if (task->recorded) ++missed_.switches;
+  StopWaiting(tid, *task);
+  task->spent.clear();
+  Write(task, task->ready_from_ns);
+  task->state = State::kUnknown;
+  task->guessed = false;
 }
 
 void SchedulingDiary::Move(const SchedulerEvent& event) {
@@ -248,11 +246,15 @@ void SchedulingDiary::Move(const SchedulerEvent& event) {
   if (found == tasks_.end()) return;
   Task& task = found->second;
   if (task.state != State::kReady || task.cpu == event.to_cpu) return;
-  CountWaiting(CpuOf(task.cpu), &task, event.at_ns);
+  // Who has had the CPU since its last switch its next one confirms.
+  if (task.recorded) {
+    CpuOf(task.cpu).moved.push_back({event.tid, task.ready_from_ns, task.counted_ns, event.at_ns});
+  }
   StopWaiting(event.tid, task);
   const int64_t ready_from_ns = task.ready_from_ns;
   MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
   task.ready_from_ns = ready_from_ns;
+  if (IsBlindOn(event.to_cpu)) LeaveSight(event.tid, &task);
 }
 
 void SchedulingDiary::MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns) {
@@ -272,15 +274,23 @@ void SchedulingDiary::StopWaiting(int32_t tid, const Task& task) {
 void SchedulingDiary::CountWaiting(Cpu* cpu, int64_t at_ns) {
   for (const int32_t tid : cpu->waiting) {
     const auto found = tasks_.find(tid);
-    if (found != tasks_.end()) CountWaiting(*cpu, &found->second, at_ns);
+    if (found == tasks_.end()) continue;
+    Charge(*cpu, found->second.counted_ns, at_ns, &found->second);
+    found->second.counted_ns = std::max(found->second.counted_ns, at_ns);
+  }
+  for (const Moved& moved : std::exchange(cpu->moved, {})) {
+    const auto found = tasks_.find(moved.tid);
+    if (found == tasks_.end() || found->second.ready_from_ns != moved.ready_from_ns) continue;
+    const State state = found->second.state;
+    if (state != State::kReady && state != State::kRunning) continue;
+    Charge(*cpu, moved.from_ns, moved.until_ns, &found->second);
   }
 }
 
-void SchedulingDiary::CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) {
-  const int64_t from_ns = std::max(cpu.since_ns, task->counted_ns);
-  task->counted_ns = std::max(task->counted_ns, at_ns);
-  if (cpu.current < 0 || at_ns <= from_ns) return;
-  Spent now{.key = -cpu.current, .tid = cpu.current, .who = {}, .ns = at_ns - from_ns};
+void SchedulingDiary::Charge(const Cpu& cpu, int64_t from_ns, int64_t until_ns, Task* task) {
+  from_ns = std::max(from_ns, cpu.since_ns);
+  if (cpu.current < 0 || until_ns <= from_ns) return;
+  Spent now{.key = -cpu.current, .tid = cpu.current, .who = {}, .ns = until_ns - from_ns};
   if (const auto found = tasks_.find(cpu.current); found != tasks_.end()) {
     const Task& current = found->second;
     if (current.pid > 0) now.key = current.pid;
@@ -300,10 +310,12 @@ void SchedulingDiary::CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns) {
 
 void SchedulingDiary::Lose(const SchedulerEvent& event) {
   const int64_t from_ns = std::max(begin_ns_, event.at_ns);
-  if (event.until_ns <= from_ns) return;
-  evidence::Append(evidence::SchedulingLoss{from_ns, event.until_ns, event.count}, &text_);
-  if (event.until_ns <= blind_ns_) return;
-  if (from_ns >= blind_ns_) Flush(from_ns);
+  const int64_t until_ns = std::max(from_ns, event.until_ns);
+  if (until_ns > from_ns || event.count > 0) {
+    evidence::Append(evidence::SchedulingLoss{from_ns, until_ns, event.count}, &text_);
+  }
+  if (until_ns == from_ns || until_ns <= blind_ns_) return;
+  if (from_ns >= blind_ns_) Flush(std::max(from_ns, last_ns_), {});
   blind_ns_ = event.until_ns;
   from_ns_ = event.until_ns;
   for (auto& [tid, task] : tasks_) {
@@ -313,27 +325,31 @@ void SchedulingDiary::Lose(const SchedulerEvent& event) {
   }
   for (auto& [tid, thread] : recorded_) {
     thread.seen = false;
-    thread.state = '?';
+    thread.look = {};
   }
-  for (Cpu& cpu : cpus_) cpu = {.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}};
+  for (Cpu& cpu : cpus_)
+    cpu = {.current = kNobodyKnown, .since_ns = from_ns_, .waiting = {}, .moved = {}};
 }
 
-char SchedulingDiary::StateAtBegin(const Recorded& thread) const {
-  return thread.at_ns <= from_ns_ ? thread.state : '?';
-}
-
-void SchedulingDiary::Guess(char state, evidence::Turn* turn) const {
+void SchedulingDiary::Guess(const Recorded& thread, evidence::Turn* turn) const {
   const bool ran_all_along = turn->run_from_ns() == from_ns_;
-  if (ran_all_along || turn->ready_from_ns() == from_ns_) {
-    if (state == 'R') return;
-    // It did something else at first: events are missing, or it began later.
-    if (ran_all_along) turn->ran_ns = 0;
+  const bool ready_all_along = turn->ready_from_ns() == from_ns_;
+  const int64_t first_ns = ran_all_along     ? turn->until_ns
+                           : ready_all_along ? turn->run_from_ns()
+                                             : turn->ready_from_ns();
+  // Nothing has happened to it until then, so it did all the time what it did when it was read.
+  const bool known = thread.at_ns <= from_ns_ && thread.look.at_ns < first_ns;
+  const char state = known ? thread.look.state : '?';
+  if (!ran_all_along && !ready_all_along) {
     turn->pause = PauseOf(state);
-    turn->pause_ns = turn->pause == Pause::kUnknown ? 0 : turn->ready_ns;
-    turn->ready_ns = 0;
-  } else {
-    turn->pause = PauseOf(state);
+    return;
   }
+  if (state == 'R') return;
+  // It did something else at first: events are missing, or it began later.
+  if (ran_all_along) turn->ran_ns = 0;
+  turn->pause = PauseOf(state);
+  turn->pause_ns = turn->pause == Pause::kUnknown ? 0 : turn->ready_ns;
+  turn->ready_ns = 0;
 }
 
 void SchedulingDiary::Write(Task* task, int64_t at_ns) {
@@ -349,7 +365,7 @@ void SchedulingDiary::Write(Task* task, int64_t at_ns) {
   turn.ready_ns = run_from_ns - ready_from_ns;
   turn.pause_ns = ready_from_ns - task->pause_from_ns;
   turn.pause = task->pause;
-  if (task->guessed) Guess(StateAtBegin(thread), &turn);
+  if (task->guessed) Guess(thread, &turn);
   if (ran && turn.ran_ns > 0) ++missed_.turns;
   turn.waker = task->waker;
   thread.seen = true;
@@ -404,35 +420,55 @@ Who SchedulingDiary::AddOther(const evidence::OtherThread& other) {
   return {Who::Kind::kOther, others_++};
 }
 
-void SchedulingDiary::Flush(int64_t at_ns) {
-  for (Cpu& cpu : cpus_) CountWaiting(&cpu, at_ns);
+void SchedulingDiary::Flush(int64_t at_ns, const std::map<int32_t, Look>& looks) {
+  // That somebody has a CPU only its next switch confirms: nobody is said to have had it since its
+  // last one, and of who runs /proc is asked.
   std::vector<int32_t> written;
   for (const auto& [tid, task] : tasks_) {
     if (task.recorded && task.state != State::kUnknown) written.push_back(tid);
   }
   std::sort(written.begin(), written.end());
-  for (const int32_t tid : written) Write(&tasks_.at(tid), at_ns);
+  for (const int32_t tid : written) {
+    Task& task = tasks_.at(tid);
+    if (task.state != State::kRunning) {
+      Write(&task, at_ns);
+      continue;
+    }
+    const auto look = looks.find(task.tid);
+    const bool runs = look != looks.end() && look->second.state == 'R' &&
+                      look->second.cpu == task.cpu && look->second.at_ns >= task.run_from_ns;
+    Write(&task, runs ? at_ns : task.run_from_ns);
+  }
 }
 
-void SchedulingDiary::End(int64_t at_ns, const std::function<Look(int32_t tid)>& look) {
-  if (at_ns < from_ns_) return;
-  Flush(at_ns);
-  std::vector<int32_t> quiet;
+std::vector<int32_t> SchedulingDiary::Unsure() const {
+  std::vector<int32_t> tids;
   for (const auto& [tid, thread] : recorded_) {
-    if (!thread.seen && thread.at_ns <= from_ns_) quiet.push_back(tid);
+    if (!thread.seen && thread.at_ns <= from_ns_) tids.push_back(tid);
   }
+  for (const auto& [tid, task] : tasks_) {
+    if (task.recorded && task.state == State::kRunning) tids.push_back(task.tid);
+  }
+  std::sort(tids.begin(), tids.end());
+  tids.erase(std::unique(tids.begin(), tids.end()), tids.end());
+  return tids;
+}
+
+void SchedulingDiary::End(int64_t at_ns, const std::map<int32_t, Look>& looks) {
+  if (at_ns <= from_ns_) return;
+  std::vector<std::pair<int32_t, uint32_t>> quiet;
+  for (const auto& [tid, thread] : recorded_) {
+    if (!thread.seen && thread.at_ns <= from_ns_) quiet.emplace_back(tid, thread.index);
+  }
+  Flush(at_ns, looks);
   std::sort(quiet.begin(), quiet.end());
-  for (const int32_t tid : quiet) {
-    const Look now = look(tid);
-    evidence::Turn turn{.thread = recorded_.at(tid).index, .until_ns = at_ns, .cpu = now.cpu};
-    if (now.state == 'R') {
-      turn.ran_ns = at_ns - from_ns_;
-    } else {
-      turn.pause = PauseOf(now.state);
-      if (turn.pause == Pause::kUnknown) continue;
-      turn.pause_ns = at_ns - from_ns_;
-    }
-    evidence::Append(turn, {}, &text_);
+  for (const auto& [tid, index] : quiet) {
+    const auto look = looks.find(tid);
+    if (look == looks.end() || recorded_.at(tid).seen) continue;
+    // 'R' may be running or ready: which of them is not known.
+    evidence::Turn turn{.thread = index, .until_ns = at_ns, .pause_ns = at_ns - from_ns_};
+    turn.pause = PauseOf(look->second.state);
+    if (turn.pause != Pause::kUnknown) evidence::Append(turn, {}, &text_);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,20 +57,24 @@ class SchedulingDiary {
  public:
   explicit SchedulingDiary(DiaryOptions options) : options_(std::move(options)) {}
 
-  // Before the first event: all from `at_ns` on are seen.
-  void Begin(int64_t at_ns);
-  // `index`: of its line, which stands before all that refers to it. `state`: as /proc said it at
-  // `at_ns`, 'S', 'D', 'T' or 'R'; '?': unknown. Its turns are written from now on.
-  void AddThread(uint32_t index, int32_t tid, int64_t at_ns, char state);
+  // Before the first event: all of these CPUs from `at_ns` on are seen.
+  void Begin(int64_t at_ns, std::set<int32_t> cpus);
+  // What /proc says of a thread, read at `at_ns`: 'S', 'D', 'T' or 'R'; '?': unknown.
+  struct Look {
+    char state = '?';
+    int32_t cpu = 0;
+    int64_t at_ns = 0;
+  };
+  // `index`: of its line, which stands before all that refers to it. It was there at `at_ns`. Its
+  // turns are written from now on.
+  void AddThread(uint32_t index, int32_t tid, int64_t at_ns, const Look& look);
   // In the order of their times.
   void Take(const SchedulerEvent& event);
-  // What all threads do until then. `look` says of a thread that had no event at all what it did
-  // meanwhile, and on which CPU.
-  struct Look {
-    char state = '?';  // as for AddThread
-    int32_t cpu = 0;
-  };
-  void End(int64_t at_ns, const std::function<Look(int32_t tid)>& look);
+  // Of which /proc is to be asked before End, by the agent's numbers: those that had no event at
+  // all, and those that run.
+  std::vector<int32_t> Unsure() const;
+  // What all threads do until then. `looks`: of those that are unsure.
+  void End(int64_t at_ns, const std::map<int32_t, Look>& looks);
 
   std::string TakeText() { return std::exchange(text_, {}); }
   const MissedEvents& missed() const { return missed_; }
@@ -100,6 +105,7 @@ class SchedulingDiary {
     ThreadName name{};
     evidence::Who waker;
     evidence::Who early_waker;  // with wake_early
+    int64_t early_ns = 0;       // likewise
     int64_t pause_from_ns = 0;
     int64_t ready_from_ns = 0;
     int64_t run_from_ns = 0;
@@ -109,13 +115,21 @@ class SchedulingDiary {
   struct Recorded {
     uint32_t index = 0;
     int64_t at_ns = 0;  // it was there then
-    char state = '?';
+    Look look;
     bool seen = false;  // since the beginning, or the last loss
+  };
+  // Was ready on a CPU until it was moved to another one.
+  struct Moved {
+    int32_t tid = 0;
+    int64_t ready_from_ns = 0;  // which of its waits it was
+    int64_t from_ns = 0;
+    int64_t until_ns = 0;
   };
   struct Cpu {
     int32_t current = 0;  // below 0: not known
     int64_t since_ns = 0;
     std::vector<int32_t> waiting;  // recorded threads that are ready
+    std::vector<Moved> moved;      // since its last switch
   };
 
   Task& TaskOf(int32_t tid);
@@ -133,18 +147,19 @@ class SchedulingDiary {
   void Wake(const SchedulerEvent& event);
   void Move(const SchedulerEvent& event);
   void Lose(const SchedulerEvent& event);
-  // Adds up who had the CPU of all that wait for it, until then.
+  // Adds up who had the CPU since its last switch, of all that waited for it until then.
   void CountWaiting(Cpu* cpu, int64_t at_ns);
-  void CountWaiting(const Cpu& cpu, Task* task, int64_t at_ns);
+  void Charge(const Cpu& cpu, int64_t from_ns, int64_t until_ns, Task* task);
   void MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns);
   void StopWaiting(int32_t tid, const Task& task);
-  // As /proc said it when watching began; '?': not known.
-  char StateAtBegin(const Recorded& thread) const;
-  // What its first event tells of the time before, if that agrees with its state at the beginning.
-  void Guess(char state, evidence::Turn* turn) const;
+  // What its first event tells of the time before, if that agrees with its state then.
+  void Guess(const Recorded& thread, evidence::Turn* turn) const;
+  // It is on a CPU of which no event comes.
+  bool IsBlindOn(int32_t cpu) const { return !watched_.empty() && !watched_.contains(cpu); }
+  void LeaveSight(int32_t tid, Task* task);
   // The turn as it is at this time; forgets who had the CPU.
   void Write(Task* task, int64_t at_ns);
-  void Flush(int64_t at_ns);
+  void Flush(int64_t at_ns, const std::map<int32_t, Look>& looks);
   std::vector<evidence::Taker> Takers(Task* task);
   evidence::Who WhoIs(int32_t tid);
   // A process that began meanwhile, with all of its name that one parent made.
@@ -153,7 +168,9 @@ class SchedulingDiary {
 
   const DiaryOptions options_;
   std::string text_;
+  std::set<int32_t> watched_;  // CPUs; empty: all
   int64_t begin_ns_ = 0;
+  int64_t last_ns_ = 0;   // of the last event
   int64_t from_ns_ = 0;   // watched from then on without a loss
   int64_t blind_ns_ = 0;  // events before that are behind a loss
   uint32_t others_ = 0;

@@ -22,16 +22,16 @@ constexpr int64_t kDead = 16;
 class Diary : public ::testing::Test {
  protected:
   Diary() {
-    diary_.Begin(1000);
-    diary_.AddThread(0, 10, 1000, 'S');
-    diary_.AddThread(1, 11, 1000, 'S');
+    diary_.Begin(1000, {0, 1});
+    diary_.AddThread(0, 10, 1000, {'S', 0, 1000});
+    diary_.AddThread(1, 11, 1000, {'S', 0, 1000});
   }
   void Switch(int64_t at_ns, int32_t cpu, int32_t tid, int64_t state, int32_t next,
               const char* next_name = "n") {
     SchedulerEvent event{.kind = Kind::kSwitch, .cpu = cpu, .at_ns = at_ns};
     event.tid = event.current_tid = tid;
     event.seen_tid = seen_offset_ + tid;
-    event.seen_pid = tid == 0 ? 0 : 500;
+    event.seen_pid = tid == 0 ? 0 : 500 + tid;
     event.state = state;
     event.next_tid = next;
     std::strncpy(event.next_name.data(), next_name, event.next_name.size() - 1);
@@ -60,8 +60,10 @@ class Diary : public ::testing::Test {
     }
     return lines;
   }
+  // With what /proc says of threads 10 and 11 then.
   std::vector<std::string> End(int64_t at_ns, char state = '?') {
-    diary_.End(at_ns, [state](int32_t) { return SchedulingDiary::Look{state, 3}; });
+    const SchedulingDiary::Look look{state, 0, at_ns};
+    diary_.End(at_ns, {{10, look}, {11, look}});
     return Lines();
   }
 
@@ -78,13 +80,13 @@ TEST_F(Diary, ATurnIsAPauseThenReadyThenRunning) {
   Wake(2600, 1, 10, 0, true);
   Switch(2610, 1, 0, kRuns, 10);
   Switch(3000, 1, 10, kSleeps, 0);
-  EXPECT_THAT(Lines(), ElementsAre("O 500 77 =thief =p500", "r 0 2000 300 200 500 S 0 t1 o0 200",
+  EXPECT_THAT(Lines(), ElementsAre("O 577 77 =thief =p577", "r 0 2000 300 200 500 S 0 t1 o0 200",
                                    "r 0 3000 390 10 600 D 1 x i 10"));
 }
 
 TEST_F(Diary, WhoIsPreemptedIsReadyAtOnce) {
-  diary_.AddThread(0, 10, 1000, 'R');
-  diary_.AddThread(1, 11, 1000, 'R');
+  diary_.AddThread(0, 10, 1000, {'R', 0, 1000});
+  diary_.AddThread(1, 11, 1000, {'R', 0, 1000});
   Switch(1200, 0, 10, kPreempted, 11);
   Switch(1250, 0, 11, kRuns, 10);
   Switch(1300, 0, 10, kSleeps, 0);
@@ -100,7 +102,7 @@ TEST_F(Diary, WhoHadEachCpuThatItWaitedFor) {
   Switch(1600, 0, 77, kSleeps, 0);
   Switch(1900, 1, 88, kSleeps, 10);
   Switch(2000, 1, 10, kSleeps, 0);
-  EXPECT_THAT(Lines(), ElementsAre("O 500 88 =b =p500", "O 500 77 =a =p500",
+  EXPECT_THAT(Lines(), ElementsAre("O 588 88 =b =p588", "O 577 77 =a =p577",
                                    "r 0 2000 100 700 200 S 1 x o0 400 o1 300"));
 }
 
@@ -129,29 +131,66 @@ TEST_F(Diary, AWakeUpWhileItRunsDoesNotEndALaterPause) {
 
 TEST_F(Diary, AThreadThatBeganLaterDidNotSleepBefore) {
   Switch(1500, 0, 0, kRuns, 12, "new");  // its first event
-  diary_.AddThread(2, 12, 1600, 'R');
+  diary_.AddThread(2, 12, 1600, {'R', 0, 1600});
   Switch(1700, 0, 12, kSleeps, 0);
   EXPECT_THAT(Lines(), ElementsAre("r 2 1700 200 0 0 ? 0 -"));
 }
 
 TEST_F(Diary, TheEndIsInTheMiddleOfTurns) {
-  diary_.AddThread(0, 10, 1000, 'R');
+  diary_.AddThread(0, 10, 1000, {'R', 0, 1000});
   Switch(1100, 0, 0, kRuns, 10);
   Wake(1400, 0, 11, 10);
-  EXPECT_THAT(End(1500),
-              ElementsAre("r 0 1500 400 100 0 ? 0 -", "r 1 1500 0 100 400 S 0 t0 t0 100"));
+  EXPECT_THAT(diary_.Unsure(), ElementsAre(10, 11));
+  EXPECT_THAT(End(1500, 'R'), ElementsAre("r 0 1500 400 100 0 ? 0 -", "r 1 1500 0 100 400 S 0 t0"))
+      << "who had the CPU no switch has confirmed";
+}
+
+TEST_F(Diary, WhoRunsAtTheEndIsAskedOfProc) {
+  diary_.AddThread(0, 10, 1000, {'R', 0, 1000});
+  Switch(1100, 0, 0, kRuns, 10);
+  EXPECT_THAT(End(1500, 'S'), ElementsAre("r 0 1100 0 100 0 ? 0 -", "r 1 1500 0 0 500 S 0 -"))
+      << "it has left, which was not reported";
 }
 
 TEST_F(Diary, AThreadWithoutAnyEventIsWhatItIsAtTheEnd) {
-  EXPECT_THAT(End(1500, 'S'), ElementsAre("r 0 1500 0 0 500 S 3 -", "r 1 1500 0 0 500 S 3 -"));
+  EXPECT_THAT(End(1500, 'S'), ElementsAre("r 0 1500 0 0 500 S 0 -", "r 1 1500 0 0 500 S 0 -"));
 }
 
-TEST_F(Diary, AThreadThatRunsAllTheTimeHasOneTurn) {
-  EXPECT_THAT(End(1500, 'R'), ElementsAre("r 0 1500 500 0 0 ? 3 -", "r 1 1500 500 0 0 ? 3 -"));
+TEST_F(Diary, WithoutAnyEventNothingTellsRunningFromReady) {
+  EXPECT_THAT(End(1500, 'R'), IsEmpty());
+}
+
+TEST_F(Diary, AStateThatWasReadBehindTheFirstEventTellsNothing) {
+  diary_.AddThread(0, 10, 1000, {'S', 0, 1300});
+  Switch(1200, 0, 0, kRuns, 10);
+  Switch(1290, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1290 90 0 0 ? 0 -"));
+}
+
+TEST_F(Diary, OnACpuThatIsNotWatchedNothingIsKnown) {
+  Switch(1100, 0, 0, kRuns, 10);
+  Switch(1200, 0, 10, kSleeps, 0);
+  Wake(1300, 7, 10, 0, true);
+  Switch(1800, 0, 0, kRuns, 10);  // it is back
+  Switch(1900, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1200 100 0 100 S 0 -", "r 0 1300 0 0 100 S 7 x",
+                                   "r 0 1900 100 0 0 ? 0 -"));
+}
+
+TEST_F(Diary, ASecondWakeUpTellsThatItRanMeanwhile) {
+  Switch(1100, 0, 0, kRuns, 10);
+  Switch(1200, 0, 10, kSleeps, 0);
+  Wake(1300, 0, 10, 0, true);
+  Wake(1900, 0, 10, 0, true);
+  Switch(1910, 0, 0, kRuns, 10);
+  Switch(2000, 0, 10, kSleeps, 0);
+  EXPECT_THAT(Lines(), ElementsAre("r 0 1200 100 0 100 S 0 -", "r 0 1300 0 0 100 S 0 x",
+                                   "r 0 2000 90 10 0 ? 0 x i 10"));
+  EXPECT_EQ(diary_.missed().switches, 1U);
 }
 
 TEST_F(Diary, NothingIsSaidOfWhatALossHides) {
-  diary_.AddThread(0, 10, 1000, 'R');
+  diary_.AddThread(0, 10, 1000, {'R', 0, 1000});
   Switch(1100, 0, 0, kRuns, 10);
   Lose(1200, 1900);
   Switch(1300, 1, 0, kRuns, 11);  // of another CPU: that 11 slept until then is not known
@@ -160,12 +199,12 @@ TEST_F(Diary, NothingIsSaidOfWhatALossHides) {
   Switch(2100, 0, 0, kRuns, 10);
   Switch(2300, 0, 10, kSleeps, 0);
   EXPECT_THAT(Lines(),
-              ElementsAre("L 1200 1900 5", "r 0 1200 100 100 0 ? 0 -", "r 0 2300 200 0 100 S 0 -"))
+              ElementsAre("L 1200 1900 5", "r 0 1100 0 100 0 ? 0 -", "r 0 2300 200 0 100 S 0 -"))
       << "nor what its first event behind it could tell";
 }
 
 TEST_F(Diary, ANumberThatIsUsedAgainIsAnotherThread) {
-  diary_.AddThread(0, 10, 1000, 'R');
+  diary_.AddThread(0, 10, 1000, {'R', 0, 1000});
   Switch(1100, 0, 0, kRuns, 10);
   Switch(1200, 0, 10, kDead, 0);
   Switch(1300, 0, 0, kRuns, 10, "other");
@@ -236,7 +275,7 @@ TEST(DeclaredThreads, AreRecordedFromTheirFirstTurnOn) {
     *text += "T " + std::to_string(tid) + "\n";
     return 0;
   }});
-  diary.Begin(1000);
+  diary.Begin(1000, {0});
   SchedulerEvent begin{.kind = Kind::kFork, .at_ns = 1100, .tid = 9};
   begin.seen_pid = begin.parent_pid = 5;
   begin.seen_tid = 9;
@@ -245,13 +284,13 @@ TEST(DeclaredThreads, AreRecordedFromTheirFirstTurnOn) {
   SchedulerEvent end{.kind = Kind::kSwitch, .at_ns = 1300, .tid = 9, .current_tid = 9};
   end.state = kDead;  // the kernel no longer knows whose it was
   diary.Take(end);
-  EXPECT_EQ(diary.TakeText(), "T 9\nr 0 1300 100 0 0 ? 0 -\n");
+  EXPECT_EQ(diary.TakeText(), "T 9\nr 0 1300 100 100 0 ? 0 -\n");
 }
 
 TEST(NamespacedDiary, NumbersAreLearnedWhenAThreadLeavesItsCpu) {
   SchedulingDiary diary({.same_numbers = false});
-  diary.Begin(1000);
-  diary.AddThread(0, 7, 1000, 'R');  // the machine calls it 4007
+  diary.Begin(1000, {0});
+  diary.AddThread(0, 7, 1000, {'R', 0, 1000});  // the machine calls it 4007
   SchedulerEvent event{.kind = Kind::kSwitch, .at_ns = 1100, .next_tid = 4007};
   diary.Take(event);
   event = {.kind = Kind::kSwitch, .at_ns = 1300, .tid = 4007, .current_tid = 4007};

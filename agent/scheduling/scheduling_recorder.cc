@@ -36,6 +36,9 @@ std::string AdviceFor(const absl::Status& status) {
     return "run syncline-agent as root, or give it CAP_PERFMON and read access to "
            "/sys/kernel/tracing; in a container also allow perf_event_open (its seccomp profile)";
   }
+  if (absl::IsResourceExhausted(status)) {
+    return "give syncline-agent the capability CAP_IPC_LOCK, or raise kernel.perf_event_mlock_kb";
+  }
   return "the rest of the recording is not affected";
 }
 
@@ -86,7 +89,7 @@ class SchedulingRecorder::Run : public EvidenceRun {
                                ? window_.start_raw_ns + window_.length_ns
                                : INT64_MAX;
     next_search_ns_ = clock_->RawNs() + kSearchNs;
-    for (int64_t pause_ns = 0; !stop.stop_requested() && clock_->RawNs() < end_ns;) {
+    for (int64_t pause_ns = 0; !full_ && !stop.stop_requested() && clock_->RawNs() < end_ns;) {
       pause_ns = Round(pause_ns);
       Wait(std::min(pause_ns, end_ns - clock_->RawNs()), stop);
     }
@@ -136,8 +139,8 @@ class SchedulingRecorder::Run : public EvidenceRun {
       next_search_ns_ = now_ns + std::max(kSearchNs, search_cpu_ns * kSearchShare);
     } else if (now_ns >= next_threads_ns_) {
       sampler_.LookForThreads();
-      next_threads_ns_ = now_ns + kThreadsNs;
       search_cpu_ns = ThreadCpuNs() - begin_cpu_ns;
+      next_threads_ns_ = now_ns + std::max(kThreadsNs, search_cpu_ns * kSearchShare);
     }
     const double fullest = sampler_.Drain();
     Write(sampler_.TakeText());
@@ -146,6 +149,7 @@ class SchedulingRecorder::Run : public EvidenceRun {
 
   void Write(std::string_view text) {
     const auto ended = file_.Write(text);
+    full_ |= ended.has_value();
     if (ended.has_value()) Complain(absl::StrCat("The scheduler's record ends early: ", *ended));
   }
 
@@ -158,11 +162,12 @@ class SchedulingRecorder::Run : public EvidenceRun {
   }
 
   Clock* const clock_;
-  const SchedulingOptions& options_;
+  const SchedulingOptions options_;
   SchedulingSampler sampler_;
   EvidenceWindow window_;
   EvidenceFile file_;
   bool refused_ = false;
+  bool full_ = false;  // the file
   std::string refusal_;
   int64_t next_threads_ns_ = 0;
   int64_t next_search_ns_ = 0;

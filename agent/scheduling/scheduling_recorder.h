@@ -3,8 +3,8 @@
 // evidence: a thread that empties the rings while the window lasts, and writes
 // evidence/scheduling.txt as it goes.
 //
-// It takes one part in twenty of a processor at most. Where that is not enough rings overrun, and
-// what is missing is a loss.
+// Emptying them takes one part in twenty of a processor at most. Where that is not enough rings
+// overrun, and what is missing is a loss.
 #ifndef SYNCLINE_AGENT_SCHEDULING_SCHEDULING_RECORDER_H_
 #define SYNCLINE_AGENT_SCHEDULING_SCHEDULING_RECORDER_H_
 

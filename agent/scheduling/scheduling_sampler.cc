@@ -71,7 +71,7 @@ void SchedulingSampler::Begin() {
   events_->Enable();
   const int64_t now_ns = clock_->MonotonicNs();
   evidence::AppendSchedulingHead(now_ns, &text_);
-  diary_.Begin(now_ns);
+  diary_.Begin(now_ns, events_->Cpus());
   for (const auto& [process, tid] : there) AddTask(process, tid, now_ns);
 }
 
@@ -122,9 +122,10 @@ void SchedulingSampler::AddTask(Recorded* process, int32_t tid, int64_t at_ns) {
   }
   const std::filesystem::path folder =
       options_.proc / std::to_string(process->entry.pid) / "task" / std::to_string(tid);
-  const char state = LookAt(folder).state;
+  SchedulingDiary::Look look = LookAt(folder);
+  look.at_ns = clock_->MonotonicNs();
   const uint32_t index = Declare(process, tid, NameIn(folder), &text_);
-  diary_.AddThread(index, tid, at_ns, state);
+  diary_.AddThread(index, tid, at_ns, look);
 }
 
 std::optional<uint32_t> SchedulingSampler::DeclareMet(int32_t pid, int32_t tid,
@@ -160,7 +161,7 @@ uint32_t SchedulingSampler::Declare(Recorded* process, int32_t tid, const std::s
 }
 
 double SchedulingSampler::Drain() {
-  CpuDrain drain = events_->Drain(PerfNowNs());
+  CpuDrain drain = events_->Drain([this] { return PerfNowNs(); });
   const double fullest = drain.fullest;
   const int64_t complete_ns = drain.complete_ns + time_shift_ns_;
   Keep(std::move(drain));
@@ -198,23 +199,20 @@ void SchedulingSampler::Keep(CpuDrain drain) {
 }
 
 void SchedulingSampler::End() {
-  events_->Disable();
-  const int64_t end_ns = clock_->MonotonicNs();
-  CpuDrain last = events_->Drain(PerfNowNs());
-  const int64_t complete_ns = last.complete_ns + time_shift_ns_;
-  Keep(std::move(last));
-  if (complete_ns < end_ns) {  // a full ring: what came behind it is not known
-    waiting_.push_back({.kind = SchedulerEvent::Kind::kLoss,
-                        .at_ns = complete_ns,
-                        .until_ns = end_ns,
-                        .count = 1});
-  }
-  TakeReady(end_ns);
-  diary_.End(end_ns, [&](int32_t tid) {
+  Drain();
+  std::map<int32_t, SchedulingDiary::Look> looks;
+  for (const int32_t tid : diary_.Unsure()) {
     const auto task = tasks_.find(tid);
-    if (task == tasks_.end()) return SchedulingDiary::Look{};
-    return LookAt(options_.proc / std::to_string(task->second) / "task" / std::to_string(tid));
-  });
+    if (task == tasks_.end()) continue;
+    SchedulingDiary::Look& look = looks[tid];
+    look = LookAt(options_.proc / std::to_string(task->second) / "task" / std::to_string(tid));
+    look.at_ns = clock_->MonotonicNs();
+  }
+  const int64_t end_ns = clock_->MonotonicNs();
+  events_->Disable();
+  Keep(events_->Drain([this] { return PerfNowNs(); }));
+  TakeReady(end_ns);
+  diary_.End(end_ns, looks);
   text_ += diary_.TakeText();
   NoteMissed();
   if (damaged_) complaints_.emplace_back("some records of the kernel cannot be read");

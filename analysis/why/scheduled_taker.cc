@@ -30,6 +30,13 @@ Key KeyOf(std::span<const RankInput> job, const RankInput& rank, const Who& who)
     const evidence::OtherThread& other = scheduling.others[who.index];
     pid = other.pid;
     name = other.process_name.empty() ? other.name : other.process_name;
+    if (other.of_parent()) {
+      // A child, known by its parent alone: of the rank itself or of its loader it is the rank's.
+      const Taker::Kind parent = KindOfProcess(job, rank, pid);
+      const Taker::Kind kind = parent == Taker::Kind::kOwnThread ? Taker::Kind::kOwnLoader : parent;
+      if (pid <= 0) return {Taker::Kind::kUnknown, 0, ""};
+      return {kind, pid, other.name + " of " + other.process_name};
+    }
   } else {
     return {who.kind == Who::Kind::kIdle ? Taker::Kind::kNobody : Taker::Kind::kUnknown, 0, ""};
   }

@@ -93,6 +93,21 @@ TEST_F(Taken, EachKindByItsProcess) {
   EXPECT_TRUE(Find()->transfers);
 }
 
+TEST_F(Taken, ProcessesThatBeganMeanwhileAreTheirParents) {
+  scheduling_.others = {
+      {100, 0, "pt_data_worker", "python3"}, {77, 0, "true", "bash"}, {400, 0, "sh", "python3"}};
+  const Kind kinds[] = {Kind::kOwnLoader, Kind::kOutside, Kind::kOwnLoader};
+  for (uint32_t i = 0; i < 3; ++i) {
+    scheduling_.turns.clear();
+    Wait(1100, 100, {{Other(i), 100}});
+    ASSERT_TRUE(Find().has_value());
+    EXPECT_EQ(Find()->kind, kinds[i]) << i;
+  }
+  scheduling_.turns.clear();
+  Wait(1100, 100, {{Other(1), 100}});
+  EXPECT_EQ(Find()->name, "true of bash");
+}
+
 TEST_F(Taken, OnlyOfTheJudgedStepsAndTheDriver) {
   Wait(2100, 500, {{Other(0), 500}});  // between the steps
   Wait(1100, 500, {{Other(0), 500}}, /*thread=*/1);

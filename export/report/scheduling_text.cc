@@ -115,10 +115,13 @@ void PrintThreads(const NodeScheduling& node, const ProcessScheduling& process, 
                {"had the CPU most", Table::Align::kLeft, true, 22}});
   size_t shown = 0;
   uint64_t still = 0;
+  uint64_t unknown = 0;
   SchedulingTimes rest;
   for (const ThreadScheduling& thread : process.threads) {
     const SchedulingTimes& times = thread.times;
-    if (BusyNs(times) == 0) {
+    if (times.known_ns() == 0) {
+      ++unknown;
+    } else if (BusyNs(times) == 0) {
       ++still;
     } else if (shown == kThreadsMax) {
       rest += times;
@@ -134,7 +137,7 @@ void PrintThreads(const NodeScheduling& node, const ProcessScheduling& process, 
     }
   }
   page->Print(table);
-  const uint64_t more = process.threads.size() - shown - still;
+  const uint64_t more = process.threads.size() - shown - still - unknown;
   std::vector<std::string> others;
   if (more > 0) {
     others.push_back(absl::StrCat(Plural(more, "more thread"), ": running ",
@@ -142,6 +145,9 @@ void PrintThreads(const NodeScheduling& node, const ProcessScheduling& process, 
                                   DurationText(rest.ready_ns)));
   }
   if (still > 0) others.push_back(absl::StrCat(Plural(still, "thread"), " did not run"));
+  if (unknown > 0) {
+    others.push_back(absl::StrCat("nothing is known of ", Plural(unknown, "thread")));
+  }
   if (!others.empty()) page->Below(absl::StrJoin(others, "; "));
 }
 

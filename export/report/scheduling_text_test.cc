@@ -101,6 +101,8 @@ TEST(SchedulingText, ProcessesWithTheirThreads) {
 
 TEST(SchedulingText, WhatIsNotKnownIsSaid) {
   analysis::Report report = Scheduled();
+  report.scheduling[0].processes[0].threads.back().times = {.unknown_ns = 2000 * kMs};
+  EXPECT_THAT(InFull(report), HasSubstr("4 threads did not run; nothing is known of 1 thread"));
   report.scheduling[0].lost_ns = 12 * kMs;
   report.scheduling[0].lost_events = 1234;
   report.scheduling[0].complete = false;
