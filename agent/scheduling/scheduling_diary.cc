@@ -15,8 +15,8 @@ using evidence::Who;
 constexpr size_t kSpentMax = 32;        // takers of one wait that are told apart
 constexpr uint32_t kOthersMax = 65536;  // lines of other threads
 constexpr int32_t kCpusMax = 8192;
-constexpr int64_t kEarlyNs = 1'000'000;  // from a wake-up until the thread has left its CPU
-constexpr int32_t kNobodyKnown = -1;     // who has a CPU
+constexpr int64_t kEarlyNs = 50'000;  // from a wake-up until the thread has left its CPU
+constexpr int32_t kNobodyKnown = -1;  // who has a CPU
 
 std::string NameOf(const ThreadName& name) {
   return {name.data(), ::strnlen(name.data(), name.size())};
@@ -86,13 +86,20 @@ void SchedulingDiary::Begun(const SchedulerEvent& event) {
   Task& task = tasks_[event.tid];
   StopWaiting(event.tid, task);  // one that had its number before, whose end was not reported
   task = {};
-  recorded_.erase(event.tid);
+  const auto old = recorded_.find(event.tid);
+  if (old != recorded_.end() && old->second.at_ns < event.at_ns) recorded_.erase(old);
   task.seen = true;  // what it did before it began is nothing
   // It is made ready at once, on a CPU that no event tells.
   task.state = State::kReady;
   task.cpu = event.cpu;
   task.pause_from_ns = task.ready_from_ns = task.counted_ns = event.at_ns;
-  if (event.seen_pid != event.parent_pid) task.parent_pid = event.parent_pid;
+  if (event.seen_pid != event.parent_pid) {
+    // Whoever was there before the window: what it started may have ended when it is asked for.
+    const auto parent = tasks_.find(event.parent_pid);
+    const bool young = parent != tasks_.end() && parent->second.parent_pid > 0;
+    const int32_t older = young ? parent->second.parent_pid : event.parent_pid;
+    tasks_[event.tid].parent_pid = older;
+  }
   Learn(event.tid, event.seen_pid, event.tid);
 }
 
@@ -276,6 +283,7 @@ void SchedulingDiary::CountWaiting(Cpu* cpu, int64_t at_ns) {
     const auto found = tasks_.find(tid);
     if (found == tasks_.end()) continue;
     Charge(*cpu, found->second.counted_ns, at_ns, &found->second);
+    if (cpu->current < 0) continue;
     found->second.counted_ns = std::max(found->second.counted_ns, at_ns);
   }
   for (const Moved& moved : std::exchange(cpu->moved, {})) {
@@ -293,7 +301,6 @@ void SchedulingDiary::Charge(const Cpu& cpu, int64_t from_ns, int64_t until_ns, 
   Spent now{.key = -cpu.current, .tid = cpu.current, .who = {}, .ns = until_ns - from_ns};
   if (const auto found = tasks_.find(cpu.current); found != tasks_.end()) {
     const Task& current = found->second;
-    if (current.pid > 0) now.key = current.pid;
     if (current.parent_pid > 0 && !current.recorded) {  // it may have ended when it is asked for
       now.who = ShortLived(current);
       if (now.who.kind == Who::Kind::kUnknown) return;
@@ -392,7 +399,7 @@ Who SchedulingDiary::WhoIs(int32_t tid) {
   Task& task = found->second;
   if (task.recorded) return {Who::Kind::kThread, task.thread};
   if (task.parent_pid > 0) return ShortLived(task);
-  if (task.other == UINT32_MAX) {
+  if (task.other == UINT32_MAX && others_ < kOthersMax) {
     evidence::OtherThread other{.pid = task.pid, .tid = task.tid != 0 ? task.tid : tid};
     other.name = NameOf(task.name);
     if (task.pid > 0) other.process_name = options_.process_name(task.pid);
@@ -406,6 +413,7 @@ Who SchedulingDiary::ShortLived(const Task& task) {
   const std::string name = NameOf(task.name);
   const auto known = short_lived_.find({name, task.parent_pid});
   if (known != short_lived_.end()) return known->second;
+  if (others_ >= kOthersMax) return {};
   const Who who = AddOther({.pid = task.parent_pid,
                             .tid = 0,
                             .name = name,
@@ -415,7 +423,6 @@ Who SchedulingDiary::ShortLived(const Task& task) {
 }
 
 Who SchedulingDiary::AddOther(const evidence::OtherThread& other) {
-  if (others_ >= kOthersMax) return {Who::Kind::kUnknown, UINT32_MAX};
   evidence::Append(other, &text_);
   return {Who::Kind::kOther, others_++};
 }
@@ -430,14 +437,16 @@ void SchedulingDiary::Flush(int64_t at_ns, const std::map<int32_t, Look>& looks)
   std::sort(written.begin(), written.end());
   for (const int32_t tid : written) {
     Task& task = tasks_.at(tid);
-    if (task.state != State::kRunning) {
+    const auto found = looks.find(task.tid);
+    const Look look = found != looks.end() ? found->second : Look{};
+    if (task.state == State::kRunning) {
+      const bool runs = look.state == 'R' && look.cpu == task.cpu && look.at_ns >= task.run_from_ns;
+      Write(&task, runs ? at_ns : task.run_from_ns);
+    } else if (task.state == State::kReady) {
+      Write(&task, std::max(task.ready_from_ns, task.counted_ns));  // who is called R may also run
+    } else if (looks.empty() || PauseOf(look.state) != Pause::kUnknown) {
       Write(&task, at_ns);
-      continue;
     }
-    const auto look = looks.find(task.tid);
-    const bool runs = look != looks.end() && look->second.state == 'R' &&
-                      look->second.cpu == task.cpu && look->second.at_ns >= task.run_from_ns;
-    Write(&task, runs ? at_ns : task.run_from_ns);
   }
 }
 
@@ -447,7 +456,7 @@ std::vector<int32_t> SchedulingDiary::Unsure() const {
     if (!thread.seen && thread.at_ns <= from_ns_) tids.push_back(tid);
   }
   for (const auto& [tid, task] : tasks_) {
-    if (task.recorded && task.state == State::kRunning) tids.push_back(task.tid);
+    if (task.recorded && task.state != State::kUnknown) tids.push_back(task.tid);
   }
   std::sort(tids.begin(), tids.end());
   tids.erase(std::unique(tids.begin(), tids.end()), tids.end());

@@ -70,8 +70,7 @@ class SchedulingDiary {
   void AddThread(uint32_t index, int32_t tid, int64_t at_ns, const Look& look);
   // In the order of their times.
   void Take(const SchedulerEvent& event);
-  // Of which /proc is to be asked before End, by the agent's numbers: those that had no event at
-  // all, and those that run.
+  // Of which /proc is to be asked before End, by the agent's numbers.
   std::vector<int32_t> Unsure() const;
   // What all threads do until then. `looks`: of those that are unsure.
   void End(int64_t at_ns, const std::map<int32_t, Look>& looks);

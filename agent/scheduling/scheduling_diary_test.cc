@@ -141,8 +141,8 @@ TEST_F(Diary, TheEndIsInTheMiddleOfTurns) {
   Switch(1100, 0, 0, kRuns, 10);
   Wake(1400, 0, 11, 10);
   EXPECT_THAT(diary_.Unsure(), ElementsAre(10, 11));
-  EXPECT_THAT(End(1500, 'R'), ElementsAre("r 0 1500 400 100 0 ? 0 -", "r 1 1500 0 100 400 S 0 t0"))
-      << "who had the CPU no switch has confirmed";
+  EXPECT_THAT(End(1500, 'R'), ElementsAre("r 0 1500 400 100 0 ? 0 -", "r 1 1400 0 0 400 S 0 t0"))
+      << "that it waited no switch has confirmed";
 }
 
 TEST_F(Diary, WhoRunsAtTheEndIsAskedOfProc) {

@@ -134,7 +134,10 @@ std::optional<uint32_t> SchedulingSampler::DeclareMet(int32_t pid, int32_t tid,
     if (process.entry.pid != pid) continue;
     too_many_ |= tasks_.size() >= options_.threads_max || next_thread_ >= kDeclaredMax;
     if (too_many_) return std::nullopt;
-    return Declare(&process, tid, name, text);
+    if (!name.empty()) return Declare(&process, tid, name, text);
+    const std::filesystem::path folder =
+        options_.proc / std::to_string(pid) / "task" / std::to_string(tid);
+    return Declare(&process, tid, NameIn(folder), text);
   }
   return std::nullopt;
 }

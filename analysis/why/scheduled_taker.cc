@@ -78,7 +78,9 @@ std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const Rank
     waited_ns += static_cast<double>(inside_ns);
     for (uint32_t i = 0; i < turn.takers; ++i) {
       const evidence::Taker& taker = scheduling.takers[turn.first_taker + i];
-      had_ns[KeyOf(job, rank, taker.who)] += part * static_cast<double>(taker.ns);
+      const Key key = KeyOf(job, rank, taker.who);
+      if (std::get<0>(key) == Taker::Kind::kUnknown) continue;
+      had_ns[key] += part * static_cast<double>(taker.ns);
       known_ns += part * static_cast<double>(taker.ns);
     }
   }

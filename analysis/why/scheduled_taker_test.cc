@@ -30,6 +30,7 @@ class Taken : public ::testing::Test {
     add(Relation::kRecorded, 200, 1);
     add(Relation::kSyncline, 300, 1);
     add(Relation::kDescendant, 400, 100);
+    add(Relation::kOther, 77, 1);
     scheduling_.processes.resize(2);
     scheduling_.processes[0].pid = 100;
     scheduling_.processes[1].pid = 200;
@@ -78,10 +79,11 @@ TEST_F(Taken, TheKindThatHadTheCpuLongest) {
 }
 
 TEST_F(Taken, EachKindByItsProcess) {
-  const std::vector<std::pair<Who, Kind>> cases = {
-      {Thread(1), Kind::kOwnThread}, {Thread(2), Kind::kRank},
-      {Other(1), Kind::kSyncline},   {Other(2), Kind::kOwnLoader},
-      {Other(3), Kind::kUnknown},    {{Who::Kind::kIdle, 0}, Kind::kNobody}};
+  const std::vector<std::pair<Who, Kind>> cases = {{Thread(1), Kind::kOwnThread},
+                                                   {Thread(2), Kind::kRank},
+                                                   {Other(1), Kind::kSyncline},
+                                                   {Other(2), Kind::kOwnLoader},
+                                                   {{Who::Kind::kIdle, 0}, Kind::kNobody}};
   for (const auto& [who, kind] : cases) {
     scheduling_.turns.clear();
     Wait(1100, 100, {{who, 100}});
@@ -119,6 +121,9 @@ TEST_F(Taken, OnlyOfTheJudgedStepsAndTheDriver) {
 }
 
 TEST_F(Taken, NotWhereMostOfItIsNotKnown) {
+  Wait(1100, 100, {{Other(3), 100}});
+  EXPECT_FALSE(Find().has_value()) << "by whom";
+  scheduling_.turns.clear();
   Wait(1100, 100, {{Other(0), 40}});
   EXPECT_FALSE(Find().has_value());
   ranks_[0].scheduling = nullptr;

@@ -113,7 +113,7 @@ Taker::Kind KindOfProcess(std::span<const RankInput> job, const RankInput& rank,
   const std::vector<evidence::Process>& processes = rank.evidence->processes;
   const auto found = std::find_if(processes.begin(), processes.end(),
                                   [&](const evidence::Process& one) { return one.pid == pid; });
-  if (found == processes.end()) return Taker::Kind::kOutside;
+  if (found == processes.end()) return Taker::Kind::kUnknown;
   return KindOf(*rank.evidence, static_cast<uint32_t>(found - processes.begin()),
                 *rank.evidence_process, PidsOf(job, rank));
 }

@@ -20,8 +20,8 @@ namespace syncline::analysis::why {
 std::optional<Taker> TakerOf(std::span<const RankInput> job, const RankInput& rank,
                              int32_t driver_tid, const RankSamples& samples, size_t steps);
 
-// What a process of the rank's node is to the rank. `pid`: as the agent sees it; one that the
-// samples do not have is outside of the job.
+// What a process of the rank's node is to the rank. `pid`: as the agent sees it; kUnknown: the
+// samples do not have it, so whose child it is is not known.
 Taker::Kind KindOfProcess(std::span<const RankInput> job, const RankInput& rank, int32_t pid);
 
 // How long the rank's own loader workers waited for a CPU, of the longest-waiting one: ns of the
