@@ -113,7 +113,7 @@ class Adding {
     watched_.resize(scheduling.threads.size());
     for (size_t i = 0; i < watched_.size(); ++i) {
       const evidence::ScheduledThread& thread = scheduling.threads[i];
-      watched_[i].thread.tid = thread.own_tid != 0 ? thread.own_tid : thread.tid;
+      watched_[i].thread.tid = thread.shown_tid();
       watched_[i].thread.name = thread.name;
     }
     for (const Turn& turn : scheduling.turns) Add(turn);

@@ -29,6 +29,9 @@ struct ScheduledThread {
   int32_t tid = 0;       // as the agent sees it
   int32_t own_tid = 0;   // as the process sees it; 0: unknown
   std::string name;      // its comm
+
+  // As the timeline calls it: as the process sees it, where that is known.
+  int32_t shown_tid() const { return own_tid != 0 ? own_tid : tid; }
 };
 
 // A thread of a process that is not recorded, or of the kernel. Or, with a tid of 0, all processes

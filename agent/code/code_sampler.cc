@@ -23,11 +23,6 @@ constexpr int64_t kMapsPauseNs = 500'000'000;    // between two readings of one 
 constexpr size_t kComplaintsMax = 50;
 constexpr uint32_t kDeclaredMax = 100'000;  // lines of threads: a program that makes them wildly
 
-std::string AllOf(const std::filesystem::path& path) {
-  auto text = ReadFile(path);
-  return text.ok() ? *std::move(text) : std::string();
-}
-
 // 0: not allowed to see.
 uint64_t MountsOf(const std::filesystem::path& process) {
   return InodeOfLink(process / "ns" / "mnt", "mnt");
@@ -144,13 +139,12 @@ void CodeSampler::AddTask(const BlockId& id, Recorded* process, int32_t tid) {
                                            static_cast<int64_t>(entry.pid_namespace), entry.own_pid,
                                            entry.uid, entry.name},
                      &text_);
-    process->code = ParseMaps(AllOf(options_.proc / std::to_string(key.first) / "maps"));
+    process->code = ParseMaps(ProcFile(options_.proc / std::to_string(key.first) / "maps"));
     process->code_read_ns = clock_->MonotonicNs();
   }
-  std::string name = AllOf(folder / "comm");
-  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const std::string name = CommIn(folder);
   const int32_t own_tid =
-      entry.own_pid == entry.pid ? tid : ParseOwnTid(AllOf(folder / "status")).value_or(0);
+      entry.own_pid == entry.pid ? tid : ParseOwnTid(ProcFile(folder / "status")).value_or(0);
   if (enabled_) (*event)->Enable();
   Task task{next_thread_++, id, *std::move(event)};
   evidence::Append(evidence::CodeThread{process->index, tid, own_tid, clock_->MonotonicNs(), name},
@@ -229,7 +223,7 @@ void CodeSampler::ReadCodeAgain(int64_t mapped_ns, Recorded* process) {
 void CodeSampler::ReadCode(Recorded* process) {
   process->code_read_ns = clock_->MonotonicNs();
   std::vector<MappedCode> code =
-      ParseMaps(AllOf(options_.proc / std::to_string(process->entry.pid) / "maps"));
+      ParseMaps(ProcFile(options_.proc / std::to_string(process->entry.pid) / "maps"));
   if (!code.empty()) process->code = std::move(code);  // else it has ended
 }
 

@@ -12,20 +12,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A whole file of any length.
-std::string AllOf(const fs::path& path) {
-  auto text = ReadFile(path);
-  return text.ok() ? *std::move(text) : std::string();
-}
-
 SeenTask Look(const fs::path& proc, const ProcessEntry& process, int32_t tid) {
   const fs::path task = proc / std::to_string(process.pid) / "task" / std::to_string(tid);
-  const std::string status = AllOf(task / "status");
+  const std::string status = ProcFile(task / "status");
   SeenTask seen;
   const bool one_namespace = process.own_pid == process.pid;
   seen.own_tid = one_namespace ? tid : ParseOwnTid(status).value_or(0);
   seen.allowed_cpus = AllowedCpuList(status).value_or("");
-  seen.transfers = AllOf(task / "comm").find("gloo") != std::string::npos;
+  seen.transfers = ProcFile(task / "comm").find("gloo") != std::string::npos;
   return seen;
 }
 
@@ -39,7 +33,7 @@ SeenTasks ListTasks(const fs::path& proc, const ProcessEntry& process, const See
     tasks[tid] = before != known.end() ? before->second : Look(proc, process, tid);
   }
   if (const auto first = tasks.find(process.pid); first != tasks.end()) {
-    first->second.allowed_cpus = AllowedCpuList(AllOf(folder / "status")).value_or("");
+    first->second.allowed_cpus = AllowedCpuList(ProcFile(folder / "status")).value_or("");
   }
   return tasks;
 }

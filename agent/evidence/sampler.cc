@@ -30,12 +30,6 @@ std::string TextOf(const std::filesystem::path& path) {
   return std::string(file.Read(&buffer));
 }
 
-// A whole file of any length.
-std::string AllOf(const std::filesystem::path& path) {
-  auto text = ReadFile(path);
-  return text.ok() ? *std::move(text) : std::string();
-}
-
 std::filesystem::path TaskFile(const std::filesystem::path& proc, int32_t pid, int32_t tid,
                                const char* name) {
   return proc / std::to_string(pid) / "task" / std::to_string(tid) / name;
@@ -80,7 +74,7 @@ void Sampler::Search() {
   const auto listed = ListProcesses(options_.proc);
   if (!listed.ok()) return;  // what is known already is sampled; the next search may see more
   const std::vector<ProcessEntry>& all = *listed;
-  mounts_ = ParseMounts(AllOf(options_.proc / "self" / "mountinfo"));
+  mounts_ = ParseMounts(ProcFile(options_.proc / "self" / "mountinfo"));
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
     // No descriptor may have been left for it when the process was found.
@@ -138,7 +132,7 @@ SampledFile Sampler::StatOf(const ProcessEntry& entry) const {
 
 // Also of one that is known: it may have been moved.
 void Sampler::FindGroups(RecordedProcess* process) {
-  const std::string text = AllOf(options_.proc / std::to_string(process->entry.pid) / "cgroup");
+  const std::string text = ProcFile(options_.proc / std::to_string(process->entry.pid) / "cgroup");
   if (text.empty()) return;
   std::vector<uint32_t> groups;
   const std::vector<CgroupPath> paths = ParseCgroups(text);
@@ -168,7 +162,7 @@ void Sampler::FindGroups(RecordedProcess* process) {
 void Sampler::FindAllowed(RecordedProcess* process) {
   CpuSet cpus = AllowedOf(process->tasks, process->entry.pid);
   // The kernel lists also what is switched off.
-  const auto online = ParseCpuList(AllOf(options_.online_cpus));
+  const auto online = ParseCpuList(ProcFile(options_.online_cpus));
   if (online.has_value() && !online->empty()) {
     std::erase_if(cpus, [&](uint32_t cpu) { return !online->contains(cpu); });
   }
@@ -244,7 +238,7 @@ void Sampler::AddTask(const RecordedProcess& process, int32_t tid, bool chosen) 
   }
   task.on_cpu_ns = task.searched_cpu_ns = stat->on_cpu_ns;
   task.stat = SampledFile(TaskFile(options_.proc, process.entry.pid, tid, "stat"));
-  std::string name = AllOf(TaskFile(options_.proc, process.entry.pid, tid, "comm"));
+  std::string name = ProcFile(TaskFile(options_.proc, process.entry.pid, tid, "comm"));
   while (!name.empty() && name.back() == '\n') name.pop_back();
   const auto seen = process.tasks.find(tid);
   task.index = next_thread_++;

@@ -93,6 +93,17 @@ absl::StatusOr<ProcessEntry> LookAt(const std::filesystem::path& proc, int32_t p
 
 }  // namespace
 
+std::string ProcFile(const std::filesystem::path& path) {
+  auto text = ReadFile(path);
+  return text.ok() ? *std::move(text) : std::string();
+}
+
+std::string CommIn(const std::filesystem::path& folder) {
+  std::string name = ProcFile(folder / "comm");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 std::vector<int32_t> ListThreads(const std::filesystem::path& proc, int32_t pid) {
   std::vector<int32_t> tids;
   std::error_code error;

@@ -39,6 +39,11 @@ absl::StatusOr<std::vector<ProcessEntry>> ListProcesses(
 // One of them; nullopt when it is gone.
 std::optional<ProcessEntry> ReadProcess(const std::filesystem::path& proc, int32_t pid);
 
+// A whole file of /proc; empty: it is gone, or may not be read.
+std::string ProcFile(const std::filesystem::path& path);
+// The name of a process or thread, by its folder in /proc; empty: gone.
+std::string CommIn(const std::filesystem::path& folder);
+
 // Its threads, as the agent sees them, in order; none of a process that is gone.
 std::vector<int32_t> ListThreads(const std::filesystem::path& proc, int32_t pid);
 

@@ -98,7 +98,7 @@ void SchedulingDiary::Begun(const SchedulerEvent& event) {
     const auto parent = tasks_.find(event.parent_pid);
     const bool young = parent != tasks_.end() && parent->second.parent_pid > 0;
     const int32_t older = young ? parent->second.parent_pid : event.parent_pid;
-    tasks_[event.tid].parent_pid = older;
+    task.parent_pid = older;
   }
   Learn(event.tid, event.seen_pid, event.tid);
 }
@@ -130,7 +130,12 @@ void SchedulingDiary::Switch(const SchedulerEvent& event) {
   // Of a CPU's first event it is known who had it until now; where events are missing it is not.
   cpu.current = chained ? event.tid : kNobodyKnown;
   CountWaiting(&cpu, event.at_ns);
-  if (!chained && before > 0) LoseSight(before, event.cpu);
+  if (!chained && before > 0) {
+    const auto found = tasks_.find(before);
+    const bool ran = found != tasks_.end() && found->second.state == State::kRunning &&
+                     found->second.cpu == event.cpu;
+    if (ran) LoseSight(before, &found->second);  // it has left the CPU, and when is not known
+  }
   if (event.tid != 0) Leave(event.tid, event, chained);
   if (event.next_tid != 0) Enter(event.next_tid, event);
   Cpu& after = CpuOf(event.cpu);
@@ -138,15 +143,17 @@ void SchedulingDiary::Switch(const SchedulerEvent& event) {
   after.since_ns = event.at_ns;
 }
 
-void SchedulingDiary::LoseSight(int32_t tid, int32_t cpu) {
-  const auto found = tasks_.find(tid);
-  if (found == tasks_.end()) return;
-  Task& task = found->second;
-  if (task.state != State::kRunning || task.cpu != cpu) return;
-  if (task.recorded) ++missed_.switches;
-  Write(&task, task.run_from_ns);
-  task.state = State::kUnknown;
-  task.guessed = task.wake_early = false;
+void SchedulingDiary::LoseSight(int32_t tid, Task* task) {
+  if (task->recorded) ++missed_.switches;
+  if (task->state == State::kReady) {
+    StopWaiting(tid, *task);
+    task->spent.clear();
+    Write(task, task->ready_from_ns);
+  } else {
+    Write(task, task->run_from_ns);
+  }
+  task->state = State::kUnknown;
+  task->guessed = task->wake_early = false;
 }
 
 void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event, bool chained) {
@@ -188,11 +195,8 @@ void SchedulingDiary::Leave(int32_t tid, const SchedulerEvent& event, bool chain
 }
 
 void SchedulingDiary::Enter(int32_t tid, const SchedulerEvent& event) {
-  if (const auto found = tasks_.find(tid);
-      found != tasks_.end() && found->second.state == State::kRunning) {
-    LoseSight(tid, found->second.cpu);  // it runs elsewhere, as far as was seen
-  }
   Task& task = TaskOf(tid);
+  if (task.state == State::kRunning) LoseSight(tid, &task);  // elsewhere, as far as was seen
   StopWaiting(tid, task);
   task.name = event.next_name;
   if (task.state == State::kUnknown) {
@@ -225,7 +229,7 @@ void SchedulingDiary::Wake(const SchedulerEvent& event) {
   }
   if (task.state == State::kReady) {
     if (task.pause == Pause::kPreempted) return;
-    LeaveSight(event.tid, &task);  // it has run and slept meanwhile
+    LoseSight(event.tid, &task);  // it has run and slept meanwhile
   }
   if (task.state == State::kUnknown) {
     task.guessed = !task.seen;
@@ -236,16 +240,7 @@ void SchedulingDiary::Wake(const SchedulerEvent& event) {
   task.wake_early = false;
   task.waker = waker;
   MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
-  if (IsBlindOn(event.to_cpu)) LeaveSight(event.tid, &task);
-}
-
-void SchedulingDiary::LeaveSight(int32_t tid, Task* task) {
-  if (task->recorded) ++missed_.switches;
-  StopWaiting(tid, *task);
-  task->spent.clear();
-  Write(task, task->ready_from_ns);
-  task->state = State::kUnknown;
-  task->guessed = false;
+  if (IsBlindOn(event.to_cpu)) LoseSight(event.tid, &task);
 }
 
 void SchedulingDiary::Move(const SchedulerEvent& event) {
@@ -261,7 +256,7 @@ void SchedulingDiary::Move(const SchedulerEvent& event) {
   const int64_t ready_from_ns = task.ready_from_ns;
   MakeReady(event.tid, &task, event.to_cpu, event.at_ns);
   task.ready_from_ns = ready_from_ns;
-  if (IsBlindOn(event.to_cpu)) LeaveSight(event.tid, &task);
+  if (IsBlindOn(event.to_cpu)) LoseSight(event.tid, &task);
 }
 
 void SchedulingDiary::MakeReady(int32_t tid, Task* task, int32_t cpu, int64_t at_ns) {
@@ -404,7 +399,7 @@ Who SchedulingDiary::WhoIs(int32_t tid) {
     other.name = NameOf(task.name);
     if (task.pid > 0) other.process_name = options_.process_name(task.pid);
     if (other.name.empty()) other.name = other.process_name;
-    task.other = AddOther(other).index;
+    task.other = AddOther(other);
   }
   return task.other == UINT32_MAX ? Who{} : Who{Who::Kind::kOther, task.other};
 }
@@ -414,17 +409,16 @@ Who SchedulingDiary::ShortLived(const Task& task) {
   const auto known = short_lived_.find({name, task.parent_pid});
   if (known != short_lived_.end()) return known->second;
   if (others_ >= kOthersMax) return {};
-  const Who who = AddOther({.pid = task.parent_pid,
-                            .tid = 0,
-                            .name = name,
-                            .process_name = options_.process_name(task.parent_pid)});
-  if (who.kind != Who::Kind::kUnknown) short_lived_[{name, task.parent_pid}] = who;
-  return who;
+  const uint32_t line = AddOther({.pid = task.parent_pid,
+                                  .tid = 0,
+                                  .name = name,
+                                  .process_name = options_.process_name(task.parent_pid)});
+  return short_lived_[{name, task.parent_pid}] = {Who::Kind::kOther, line};
 }
 
-Who SchedulingDiary::AddOther(const evidence::OtherThread& other) {
+uint32_t SchedulingDiary::AddOther(const evidence::OtherThread& other) {
   evidence::Append(other, &text_);
-  return {Who::Kind::kOther, others_++};
+  return others_++;
 }
 
 void SchedulingDiary::Flush(int64_t at_ns, const std::map<int32_t, Look>& looks) {
@@ -465,15 +459,15 @@ std::vector<int32_t> SchedulingDiary::Unsure() const {
 
 void SchedulingDiary::End(int64_t at_ns, const std::map<int32_t, Look>& looks) {
   if (at_ns <= from_ns_) return;
+  Flush(at_ns, looks);
   std::vector<std::pair<int32_t, uint32_t>> quiet;
   for (const auto& [tid, thread] : recorded_) {
     if (!thread.seen && thread.at_ns <= from_ns_) quiet.emplace_back(tid, thread.index);
   }
-  Flush(at_ns, looks);
   std::sort(quiet.begin(), quiet.end());
   for (const auto& [tid, index] : quiet) {
     const auto look = looks.find(tid);
-    if (look == looks.end() || recorded_.at(tid).seen) continue;
+    if (look == looks.end()) continue;
     // 'R' may be running or ready: which of them is not known.
     evidence::Turn turn{.thread = index, .until_ns = at_ns, .pause_ns = at_ns - from_ns_};
     turn.pause = PauseOf(look->second.state);

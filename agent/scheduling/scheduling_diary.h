@@ -81,10 +81,10 @@ class SchedulingDiary {
  private:
   enum class State : uint8_t { kUnknown, kPaused, kReady, kRunning };
 
-  // Of one process, or of all short-lived ones of a name.
+  // Of a thread, or of all short-lived processes of a name.
   struct Spent {
     int32_t key = 0;
-    int32_t tid = 0;    // the first one of it
+    int32_t tid = 0;
     evidence::Who who;  // kUnknown: to be asked for by `tid`
     int64_t ns = 0;
   };
@@ -140,8 +140,8 @@ class SchedulingDiary {
   void Switch(const SchedulerEvent& event);
   // `chained`: nothing on this CPU was missed since it got it.
   void Leave(int32_t tid, const SchedulerEvent& event, bool chained);
-  // It has left its CPU, at a time that is not known.
-  void LoseSight(int32_t tid, int32_t cpu);
+  // Of one that runs or is ready: what it does from now on is not known.
+  void LoseSight(int32_t tid, Task* task);
   void Enter(int32_t tid, const SchedulerEvent& event);
   void Wake(const SchedulerEvent& event);
   void Move(const SchedulerEvent& event);
@@ -155,7 +155,6 @@ class SchedulingDiary {
   void Guess(const Recorded& thread, evidence::Turn* turn) const;
   // It is on a CPU of which no event comes.
   bool IsBlindOn(int32_t cpu) const { return !watched_.empty() && !watched_.contains(cpu); }
-  void LeaveSight(int32_t tid, Task* task);
   // The turn as it is at this time; forgets who had the CPU.
   void Write(Task* task, int64_t at_ns);
   void Flush(int64_t at_ns, const std::map<int32_t, Look>& looks);
@@ -163,7 +162,7 @@ class SchedulingDiary {
   evidence::Who WhoIs(int32_t tid);
   // A process that began meanwhile, with all of its name that one parent made.
   evidence::Who ShortLived(const Task& task);
-  evidence::Who AddOther(const evidence::OtherThread& other);
+  uint32_t AddOther(const evidence::OtherThread& other);
 
   const DiaryOptions options_;
   std::string text_;

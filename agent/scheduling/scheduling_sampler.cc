@@ -2,13 +2,10 @@
 #include "agent/scheduling/scheduling_sampler.h"
 
 #include <algorithm>
-#include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "agent/evidence/proc_text.h"
 #include "agent/evidence/recorded_processes.h"
-#include "common/files.h"
 #include "evidence/scheduling.h"
 #include "evidence/write.h"
 
@@ -24,20 +21,9 @@ constexpr int64_t kLateNs = 1'000'000;        // a record may be on its way into
 // The inode of the machine's own PID namespace (PROC_PID_INIT_INO).
 constexpr uint64_t kMachinePids = 0xEFFFFFFC;
 
-std::string AllOf(const std::filesystem::path& path) {
-  auto text = ReadFile(path);
-  return text.ok() ? *std::move(text) : std::string();
-}
-
-std::string NameIn(const std::filesystem::path& folder) {
-  std::string name = AllOf(folder / "comm");
-  while (!name.empty() && name.back() == '\n') name.pop_back();
-  return name;
-}
-
 // What a thread does now, by its line `stat`.
 SchedulingDiary::Look LookAt(const std::filesystem::path& folder) {
-  const std::string text = AllOf(folder / "stat");
+  const std::string text = ProcFile(folder / "stat");
   const size_t end = text.rfind(") ");
   const auto stat = ParseProcStat(text, 100);
   if (end == std::string::npos || end + 2 >= text.size() || !stat.has_value()) return {};
@@ -110,7 +96,7 @@ void SchedulingSampler::LookForThreads() {
 DiaryOptions SchedulingSampler::ForDiary() {
   return {
       .same_numbers = OwnPidNamespace(options_.proc) == kMachinePids,
-      .process_name = [this](int32_t pid) { return NameIn(options_.proc / std::to_string(pid)); },
+      .process_name = [this](int32_t pid) { return CommIn(options_.proc / std::to_string(pid)); },
       .declare = [this](int32_t pid, int32_t tid, const std::string& name,
                         std::string* text) { return DeclareMet(pid, tid, name, text); }};
 }
@@ -124,7 +110,7 @@ void SchedulingSampler::AddTask(Recorded* process, int32_t tid, int64_t at_ns) {
       options_.proc / std::to_string(process->entry.pid) / "task" / std::to_string(tid);
   SchedulingDiary::Look look = LookAt(folder);
   look.at_ns = clock_->MonotonicNs();
-  const uint32_t index = Declare(process, tid, NameIn(folder), &text_);
+  const uint32_t index = Declare(process, tid, CommIn(folder), &text_);
   diary_.AddThread(index, tid, at_ns, look);
 }
 
@@ -137,7 +123,7 @@ std::optional<uint32_t> SchedulingSampler::DeclareMet(int32_t pid, int32_t tid,
     if (!name.empty()) return Declare(&process, tid, name, text);
     const std::filesystem::path folder =
         options_.proc / std::to_string(pid) / "task" / std::to_string(tid);
-    return Declare(&process, tid, NameIn(folder), text);
+    return Declare(&process, tid, CommIn(folder), text);
   }
   return std::nullopt;
 }
@@ -154,8 +140,8 @@ uint32_t SchedulingSampler::Declare(Recorded* process, int32_t tid, const std::s
   }
   int32_t own_tid = tid;
   if (entry.own_pid != entry.pid) {
-    own_tid = ParseOwnTid(AllOf(options_.proc / std::to_string(entry.pid) / "task" /
-                                std::to_string(tid) / "status"))
+    own_tid = ParseOwnTid(ProcFile(options_.proc / std::to_string(entry.pid) / "task" /
+                                   std::to_string(tid) / "status"))
                   .value_or(0);
   }
   evidence::Append(evidence::ScheduledThread{process->index, tid, own_tid, name}, text);

@@ -63,12 +63,10 @@ std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const Rank
   const Scheduling& scheduling = *rank.scheduling;
   const auto is_driver = [&](const evidence::Turn& turn) {
     const evidence::ScheduledThread& thread = scheduling.threads[turn.thread];
-    return thread.process == rank.scheduling_process &&
-           (thread.own_tid != 0 ? thread.own_tid : thread.tid) == driver_tid;
+    return thread.process == rank.scheduling_process && thread.shown_tid() == driver_tid;
   };
   double waited_ns = 0;
-  double known_ns = 0;
-  std::map<Key, double> had_ns;
+  std::map<std::pair<Who::Kind, uint32_t>, double> by_who;
   for (const evidence::Turn& turn : scheduling.turns) {
     if (turn.ready_ns <= 0 || !is_driver(turn)) continue;
     const int64_t inside_ns = InSteps(steps, turn.ready_from_ns(), turn.run_from_ns());
@@ -78,11 +76,16 @@ std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const Rank
     waited_ns += static_cast<double>(inside_ns);
     for (uint32_t i = 0; i < turn.takers; ++i) {
       const evidence::Taker& taker = scheduling.takers[turn.first_taker + i];
-      const Key key = KeyOf(job, rank, taker.who);
-      if (std::get<0>(key) == Taker::Kind::kUnknown) continue;
-      had_ns[key] += part * static_cast<double>(taker.ns);
-      known_ns += part * static_cast<double>(taker.ns);
+      by_who[{taker.who.kind, taker.who.index}] += part * static_cast<double>(taker.ns);
     }
+  }
+  double known_ns = 0;
+  std::map<Key, double> had_ns;
+  for (const auto& [who, ns] : by_who) {
+    const Key key = KeyOf(job, rank, {who.first, who.second});
+    if (std::get<0>(key) == Taker::Kind::kUnknown) continue;
+    had_ns[key] += ns;
+    known_ns += ns;
   }
   if (waited_ns <= 0 || known_ns * 2 < waited_ns) return std::nullopt;
   std::map<Taker::Kind, double> by_kind;

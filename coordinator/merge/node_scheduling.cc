@@ -30,10 +30,6 @@ ProcessKey KeyOf(const evidence::ProcessIdentity& process) {
           process.start_ticks};
 }
 
-int32_t TidOf(const evidence::ScheduledThread& thread) {
-  return thread.own_tid != 0 ? thread.own_tid : thread.tid;
-}
-
 // "rank 1", "loader worker 0 of rank 1"; of a process of no known part "train (pid 26)".
 std::string NameOf(const evidence::ProcessIdentity& process, const timeline::NodeInput& node) {
   for (const timeline::KnownProcess& known : node.processes) {
@@ -68,7 +64,7 @@ class Names {
     for (const auto& process : scheduling.processes) processes.push_back(NameOf(process, node));
     for (const evidence::ScheduledThread& thread : scheduling.threads) {
       names->push_back(
-          absl::StrCat(thread.name, " ", TidOf(thread), " of ", processes[thread.process]));
+          absl::StrCat(thread.name, " ", thread.shown_tid(), " of ", processes[thread.process]));
     }
     for (const evidence::OtherThread& other : scheduling.others) names->push_back(NameOf(other));
   }
@@ -139,7 +135,7 @@ timeline::SchedulingSeries SchedulingSeriesOf(const Scheduling& scheduling,
   }
   for (const evidence::ScheduledThread& thread : scheduling.threads) {
     series.threads.push_back(
-        {KeyOf(scheduling.processes[thread.process]), TidOf(thread), thread.name, {}});
+        {KeyOf(scheduling.processes[thread.process]), thread.shown_tid(), thread.name, {}});
   }
   for (const evidence::Turn& turn : scheduling.turns) {
     series.threads[turn.thread].turns.push_back(Made(turn, names));
