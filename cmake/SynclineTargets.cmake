@@ -59,9 +59,9 @@ function(syncline_precompiled target header)
     target_compile_options(${maker} PRIVATE -fpch-preprocess -Wno-array-bounds
                            -Wno-stringop-overflow)
     get_target_property(kind ${target} TYPE)
-    if(kind STREQUAL EXECUTABLE)  # compiled as the programs are: -fPIE, where libraries have -fPIC
+    if(kind STREQUAL EXECUTABLE)  # compiled as the tests are: -fPIE, where libraries have -fPIC
       set_target_properties(${maker} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(${maker} PRIVATE -fPIE)
+      target_compile_options(${maker} PRIVATE -fPIE ${SYNCLINE_TEST_OPTIONS})
     endif()
     target_precompile_headers(${maker} PRIVATE <cmake/${header}.h>)
   endif()
@@ -102,6 +102,8 @@ endfunction()
 # ctest. THREADS: what it tests starts threads or lives among them, so that ThreadSanitizer has
 # something to find: the label `threads`, and a part of the target `thread_tests`.
 add_custom_target(thread_tests)
+# A test's own code is compiled once for each run or two: optimizing it takes longer than that saves.
+set(SYNCLINE_TEST_OPTIONS -O0)
 function(syncline_test name)
   cmake_parse_arguments(ARG "THREADS" "LABEL;TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_LABEL)
@@ -120,6 +122,7 @@ function(syncline_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main syncline_warnings)
+  target_compile_options(${name} PRIVATE ${SYNCLINE_TEST_OPTIONS})
   syncline_precompiled(${name} precompiled_tests GTest::gmock)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
