@@ -67,6 +67,9 @@ struct ThreadSample {
   int64_t on_cpu_ns = 0;
   int64_t run_queue_ns = 0;  // runnable, but not running: throttled time is in it
   int32_t cpu = -1;          // where it last ran; -1: not asked for
+  // Of the first thread of a recorded process, from /proc/PID/task/TID/stat; else 0 and -1.
+  char state = 0;             // when it was read: 'R', 'S', 'D', ..., as the kernel writes it
+  int64_t major_faults = -1;  // how often it waited for a page of memory to come from storage
 };
 
 // Of a control group: cpu.stat, and its quota.
@@ -89,6 +92,8 @@ struct ProcessSample {
   int64_t cpu_ns = 0;    // user and system, all threads; in whole clock ticks
   int32_t cpu = -1;      // where its first thread last ran
   uint32_t threads = 0;  // of a recorded one: how many it has; 0: not known
+  // Of a recorded one: bytes that were read from storage for it (/proc/PID/io); -1: not known.
+  int64_t read_bytes = -1;
 };
 
 // A time in which nothing was sampled though it should have been: the sampler stood still.

@@ -39,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& one : evidence->threads) Require(one.process < evidence->processes.size());
   for (const auto& one : evidence->thread_samples) {
     Require(one.thread < evidence->threads.size());
+    Require((one.state != 0) == (one.major_faults >= 0));
     RequireBracket(one);
   }
   for (const auto& one : evidence->group_samples) {
@@ -50,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     RequireBracket(one);
   }
   for (const auto& one : evidence->recorded_samples) {
+    Require(one.read_bytes >= -1);
     Require(one.process < evidence->processes.size());
     RequireBracket(one);
   }

@@ -18,10 +18,13 @@ std::string Sample() {
   Append(Thread{0, 4711, 26, "pt main"}, &text);
   Append(Rate{100, 50'000'000, ""}, &text);
   Append(ThreadSample{0, 1000, 1010, 5, 6, -1}, &text);
+  Append(ThreadSample{0, 1100, 1110, 7, 8, 3, 'D', 12}, &text);
   Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
   Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
   AppendRecorded(ProcessSample{0, 1003, 1013, 20'000'000}, &text);
   AppendRecorded(ProcessSample{0, 1503, 1513, 30'000'000, -1, 9}, &text);
+  AppendRecorded(ProcessSample{0, 2003, 2013, 40'000'000, -1, 9, 4096}, &text);
+  AppendRecorded(ProcessSample{0, 2503, 2513, 50'000'000, -1, 0, 0}, &text);
   AppendAllowed(0, 5, "0-3,8", &text);
   Append(Gap{2000, 3000}, &text);
   AppendGroups(0, {1}, &text);
@@ -43,12 +46,22 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->threads[0].name, "pt main");
   EXPECT_EQ(read->thread_samples[0].run_queue_ns, 6);
   EXPECT_EQ(read->thread_samples[0].cpu, -1);
+  EXPECT_EQ(read->thread_samples[0].state, 0) << "not of all, and not in older lines";
+  EXPECT_EQ(read->thread_samples[0].major_faults, -1);
+  EXPECT_EQ(read->thread_samples[1].cpu, 3);
+  EXPECT_EQ(read->thread_samples[1].state, 'D');
+  EXPECT_EQ(read->thread_samples[1].major_faults, 12);
   EXPECT_EQ(read->group_samples[0].quota_ns, 70'000'000);
   EXPECT_EQ(read->process_samples[0].cpu_ns, 10'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu_ns, 20'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu, -1);
   EXPECT_EQ(read->recorded_samples[0].threads, 0) << "older lines do not say it";
   EXPECT_EQ(read->recorded_samples[1].threads, 9);
+  EXPECT_EQ(read->recorded_samples[1].read_bytes, -1) << "older lines do not say it";
+  EXPECT_EQ(read->recorded_samples[2].threads, 9);
+  EXPECT_EQ(read->recorded_samples[2].read_bytes, 4096);
+  EXPECT_EQ(read->recorded_samples[3].threads, 0);
+  EXPECT_EQ(read->recorded_samples[3].read_bytes, 0);
   EXPECT_EQ(read->processes[0].allowed_count, 5);
   EXPECT_EQ(read->processes[0].allowed_cpus, "0-3,8");
   EXPECT_EQ(read->gaps[0].end_ns, 3000);
@@ -74,8 +87,16 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 -3 4 5\n"
                            "t 0 1 2 3 4\n"
                            "t 0 1 2 3 4 5 6\n"
+                           "t 0 1 2 3 4 5 6 7\n"
+                           "t 0 1 2 3 4 5 D\n"
+                           "t 0 1 2 3 4 5 DD 7\n"
+                           "t 0 1 2 3 4 5 D -1\n"
+                           "t 0 1 2 3 4 5 D 7 8\n"
+                           "t 0 1 2 3 4 5  7\n"
                            "u 1 1 2 3\n"  // no such process
-                           "u 0 1 2 3 4 5\n"
+                           "u 0 1 2 3 4 5 6\n"
+                           "u 0 1 2 3 4 -2\n"
+                           "u 0 1 2 3 4 x\n"
                            "u 0 1 2 3 -4\n"
                            "A 0 4 0-3 x\n"
                            "A 1 4 =0-3\n"
@@ -84,8 +105,9 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 15);
-  EXPECT_EQ(read->thread_samples.size(), 1);
+  EXPECT_EQ(read->damaged_lines, 23);
+  EXPECT_EQ(read->thread_samples.size(), 2);
+  EXPECT_EQ(read->recorded_samples.size(), 4);
   EXPECT_EQ(read->processes.size(), 2);  // it keeps its number
 }
 
@@ -105,6 +127,7 @@ TEST(Evidence, AnyDamageIsSurvived) {
       ASSERT_TRUE(read.ok());
       for (const ThreadSample& one : read->thread_samples) {
         EXPECT_LT(one.thread, read->threads.size());
+        EXPECT_EQ(one.state != 0, one.major_faults >= 0);
       }
       for (const Thread& one : read->threads) EXPECT_LT(one.process, read->processes.size());
     }

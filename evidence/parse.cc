@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "absl/strings/ascii.h"
 #include "evidence/evidence.h"
 #include "evidence/words.h"
 #include "evidence/write.h"
@@ -125,6 +126,14 @@ class Parser {
     sample.on_cpu_ns = words->Ns();
     sample.run_queue_ns = words->Ns();
     sample.cpu = words->Number<int32_t>();
+    if (words->More()) {  // not of all, and not in older files
+      const std::string_view state = words->Word();
+      sample.major_faults = words->Number<int64_t>();
+      const bool letter =
+          state.size() == 1 && absl::ascii_isalpha(static_cast<unsigned char>(state[0]));
+      if (!letter || sample.major_faults < 0) words->Fail();
+      sample.state = letter ? state[0] : '\0';
+    }
     words->Keep(sample, &evidence_.thread_samples);
     return !words->wrong();
   }
@@ -142,8 +151,8 @@ class Parser {
     return !words->wrong();
   }
 
-  // Of one that is not recorded the CPU is said, of a recorded one how many threads it has: lines
-  // of before that was written end without it.
+  // Of one that is not recorded the CPU is said, of a recorded one how many threads it has and what
+  // it read: lines of before that was written end without it.
   bool TakeProcessSample(bool recorded, Words* words) {
     ProcessSample sample;
     sample.process = words->Index(evidence_.processes.size());
@@ -153,6 +162,8 @@ class Parser {
       sample.cpu = words->Number<int32_t>();
     } else if (words->More()) {
       sample.threads = words->Number<uint32_t>();
+      if (words->More()) sample.read_bytes = words->Number<int64_t>();
+      if (sample.read_bytes < -1) words->Fail();
     }
     words->Keep(sample, recorded ? &evidence_.recorded_samples : &evidence_.process_samples);
     return !words->wrong();

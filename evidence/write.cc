@@ -69,7 +69,11 @@ void Append(const Thread& thread, std::string* out) {
 
 void Append(const ThreadSample& sample, std::string* out) {
   absl::StrAppend(out, "t ", sample.thread, " ", sample.at_ns, " ", sample.until_ns);
-  absl::StrAppend(out, " ", sample.on_cpu_ns, " ", sample.run_queue_ns, " ", sample.cpu, "\n");
+  absl::StrAppend(out, " ", sample.on_cpu_ns, " ", sample.run_queue_ns, " ", sample.cpu);
+  if (sample.state != 0) {
+    absl::StrAppend(out, " ", std::string(1, sample.state), " ", sample.major_faults);
+  }
+  out->push_back('\n');
 }
 
 void Append(const GroupSample& sample, std::string* out) {
@@ -101,7 +105,9 @@ void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::st
 void AppendRecorded(const ProcessSample& sample, std::string* out) {
   absl::StrAppend(out, "u ", sample.process, " ", sample.at_ns, " ", sample.until_ns, " ",
                   sample.cpu_ns);
-  if (sample.threads > 0) absl::StrAppend(out, " ", sample.threads);
+  const bool bytes = sample.read_bytes >= 0;
+  if (sample.threads > 0 || bytes) absl::StrAppend(out, " ", sample.threads);
+  if (bytes) absl::StrAppend(out, " ", sample.read_bytes);
   out->push_back('\n');
 }
 

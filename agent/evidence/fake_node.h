@@ -72,6 +72,13 @@ class FakeNode : public ::testing::Test {
     Put(task / "comm", "python\n");
     Put(task / "stat", StatOf(0, 3));
   }
+  void SetState(int tid, const std::string& name, char state, int64_t major_faults) {
+    std::string text = std::to_string(tid) + " (" + name + ") " + state;
+    for (int field = 1; field <= 36; ++field) {
+      text += " " + std::to_string(field == 9 ? major_faults : field == 36 ? 3 : 0);
+    }
+    Put(proc_ / "1234/task" / std::to_string(tid) / "stat", text + "\n");
+  }
   static std::string StatOf(int64_t ticks, int cpu) {
     std::string text = "1 (x) R 1";
     for (int field = 2; field <= 36; ++field) {

@@ -5,11 +5,15 @@
 #include <array>
 #include <charconv>
 
+#include "absl/strings/ascii.h"
+
 namespace syncline::agent {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-constexpr size_t kUserTime = 11;  // fields of /proc/PID/stat behind the name, counted from 0
+constexpr size_t kState = 0;  // fields of /proc/PID/stat behind the name, counted from 0
+constexpr size_t kMajorFaults = 9;
+constexpr size_t kUserTime = 11;
 constexpr size_t kSystemTime = 12;
 constexpr size_t kThreads = 17;
 constexpr size_t kProcessor = 36;
@@ -90,24 +94,42 @@ std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_s
   if (name_end == std::string_view::npos || ticks_per_second <= 0) return std::nullopt;
   text.remove_prefix(name_end + 1);
   ProcStat stat;
+  const std::string_view state = NextWord(&text);
+  if (state.size() != 1 || !absl::ascii_isalpha(static_cast<unsigned char>(state[0]))) {
+    return std::nullopt;
+  }
+  stat.state = state[0];
   int64_t ticks = 0;
-  for (size_t field = 0; field <= kProcessor; ++field) {
+  for (size_t field = kState + 1; field <= kProcessor; ++field) {
     const std::string_view word = NextWord(&text);
     if (word.empty()) return std::nullopt;
     const bool time = field == kUserTime || field == kSystemTime;
-    if (!time && field != kThreads && field != kProcessor) continue;
+    if (!time && field != kMajorFaults && field != kThreads && field != kProcessor) continue;
     const auto number = NumberOf(word);
     if (!number.has_value() || *number < 0) return std::nullopt;
     if (field == kProcessor) {
       stat.cpu = static_cast<int32_t>(*number);
     } else if (field == kThreads) {
       stat.threads = static_cast<uint32_t>(*number);
+    } else if (field == kMajorFaults) {
+      stat.major_faults = *number;
     } else {
       ticks += *number;
     }
   }
   stat.cpu_ns = ticks * (kNsPerSecond / ticks_per_second);
   return stat;
+}
+
+std::optional<int64_t> ParseReadBytes(std::string_view text) {
+  // A line without an end may hold a part of a number.
+  for (size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+    std::string_view line = text.substr(0, end);
+    if (NextWord(&line) != "read_bytes:") continue;
+    const auto bytes = NumberOf(NextWord(&line));
+    return bytes.has_value() && *bytes >= 0 ? bytes : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::optional<CpuStat> ParseCpuStat(std::string_view text) {

@@ -20,13 +20,18 @@ struct SchedStat {
 std::optional<SchedStat> ParseSchedStat(std::string_view text);
 
 // /proc/PID/stat: processor time, user and system, where its first thread last ran, and how many
-// threads it has.
+// threads it has. /proc/PID/task/TID/stat says the same of one thread.
 struct ProcStat {
   int64_t cpu_ns = 0;
   int32_t cpu = -1;
   uint32_t threads = 0;
+  char state = 0;            // 'R', 'S', 'D', ...: of the first thread
+  int64_t major_faults = 0;  // pages that had to come from storage
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second);
+
+// "read_bytes: N" of /proc/PID/io: what was read from storage for it.
+std::optional<int64_t> ParseReadBytes(std::string_view text);
 
 // cpu.stat of a control group. v1: nr_periods, nr_throttled, throttled_time (ns); v2: the same with
 // throttled_usec. nullopt: it has none of these (no controller, or the root of v2).

@@ -19,15 +19,48 @@ TEST(ProcText, SchedStat) {
 TEST(ProcText, ProcStat) {
   // A name may hold blanks and parentheses.
   const std::string text =
-      "4711 (tmux: (x) y) S 1 4711 4711 0 -1 4194560 1000 0 2 0 150 50 0 0 20 0 1 0 2345 1 2 3 4 5 "
+      "4711 (tmux: (x) y) S 1 4711 4711 0 -1 4194560 1000 8 2 9 150 50 0 0 20 0 1 0 2345 1 2 3 4 5 "
       "6 7 8 9 10 11 12 13 14 15 17 7 0 0 0\n";
   const auto stat = ParseProcStat(text, 100);
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->cpu_ns, 2'000'000'000);
   EXPECT_EQ(stat->cpu, 7);
   EXPECT_EQ(stat->threads, 1);
+  EXPECT_EQ(stat->state, 'S');
+  EXPECT_EQ(stat->major_faults, 2);
   EXPECT_FALSE(ParseProcStat("4711 (x) S 1 2 3", 100).has_value());
   EXPECT_FALSE(ParseProcStat("", 100).has_value());
+}
+
+constexpr char kBehindTheName[] =
+    " 1 2 3 0 -1 4 5 6 7 8 150 50 0 0 20 0 1 0 2345 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 17 3 0 0\n";
+
+TEST(ProcText, ANameThatLooksLikeAStateIsNone) {
+  const auto stat = ParseProcStat(std::string("9 (x) D 1 () R") + kBehindTheName, 100);
+  ASSERT_TRUE(stat.has_value());
+  EXPECT_EQ(stat->state, 'R');
+  EXPECT_EQ(stat->major_faults, 7);
+  EXPECT_EQ(stat->cpu, 3);
+  // Cut within the name, or anywhere before the last field that is wanted.
+  const std::string whole = std::string("9 (x) D 1 () R") + kBehindTheName;
+  for (size_t size = 0; size < whole.find(" 3 0 0\n") + 1; ++size) {
+    EXPECT_FALSE(ParseProcStat(whole.substr(0, size), 100).has_value()) << size;
+  }
+  for (const char* state : {"DD", "7", "-", ""}) {
+    EXPECT_FALSE(ParseProcStat(std::string("9 (x) ") + state + kBehindTheName, 100).has_value());
+  }
+}
+
+TEST(ProcText, ReadBytes) {
+  const std::string text =
+      "rchar: 323934931\nwchar: 323929600\nsyscr: 632687\nsyscw: 632675\nread_bytes: 4096\n"
+      "write_bytes: 323932160\ncancelled_write_bytes: 7\n";
+  EXPECT_EQ(*ParseReadBytes(text), 4096);
+  EXPECT_FALSE(ParseReadBytes(text.substr(0, text.find("96\nwrite"))).has_value());
+  EXPECT_FALSE(ParseReadBytes("read_bytes: -1\n").has_value());
+  EXPECT_FALSE(ParseReadBytes("read_bytes:\n").has_value());
+  EXPECT_FALSE(ParseReadBytes("not_read_bytes: 3\n").has_value());
+  EXPECT_FALSE(ParseReadBytes("").has_value());
 }
 
 TEST(ProcText, CpuStatOfBothVersions) {

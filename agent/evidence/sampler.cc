@@ -77,8 +77,7 @@ void Sampler::Search() {
   mounts_ = ParseMounts(ProcFile(options_.proc / "self" / "mountinfo"));
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
-    // No descriptor may have been left for it when the process was found.
-    if (!process.stat.is_open()) process.stat = StatOf(process.entry);
+    OpenFiles(&process);
     FindGroups(&process);
     process.tasks = ListTasks(options_.proc, process.entry, process.tasks);
     FindAllowed(&process);
@@ -121,13 +120,17 @@ void Sampler::AddRecorded(const ProcessEntry& entry, uint32_t uid,
   FindGroups(&process);
   process.index = DeclareProcess(entry, Relation::kRecorded, process.groups);
   others_.erase(entry.pid);  // it was looked at before it had a control block
-  process.stat = StatOf(entry);
+  OpenFiles(&process);
   recorded_.emplace(BlockId{entry.pid_namespace, entry.own_pid, entry.start_ticks},
                     std::move(process));
 }
 
-SampledFile Sampler::StatOf(const ProcessEntry& entry) const {
-  return SampledFile(options_.proc / std::to_string(entry.pid) / "stat");
+// Again and again: no descriptor may have been left when the process was found.
+void Sampler::OpenFiles(RecordedProcess* process) const {
+  const std::filesystem::path folder = options_.proc / std::to_string(process->entry.pid);
+  if (!process->stat.is_open()) process->stat = SampledFile(folder / "stat");
+  // Not everybody may: neither open it nor, when the process has become somebody else, read it.
+  if (!process->io.is_open()) process->io = SampledFile(folder / "io");
 }
 
 // Also of one that is known: it may have been moved.
@@ -379,9 +382,16 @@ void Sampler::ReadTasks(int64_t* now_ns) {
     evidence::ThreadSample sample{task.index,         *now_ns, until_ns, stat->on_cpu_ns,
                                   stat->run_queue_ns, -1};
     *now_ns = until_ns;
-    if (task.run_queue_ns >= 0 && stat->run_queue_ns - task.run_queue_ns > kQueuedNs) {
-      const auto where = ParseProcStat(task.stat.Read(&buffer_), options_.ticks_per_second);
-      if (where.has_value()) sample.cpu = where->cpu;
+    const auto [pid, tid] = it->first;
+    const bool queued =
+        task.run_queue_ns >= 0 && stat->run_queue_ns - task.run_queue_ns > kQueuedNs;
+    if (queued || tid == pid) {
+      const auto more = ParseProcStat(task.stat.Read(&buffer_), options_.ticks_per_second);
+      if (more.has_value() && queued) sample.cpu = more->cpu;
+      if (more.has_value() && tid == pid) {
+        sample.state = more->state;
+        sample.major_faults = more->major_faults;
+      }
       *now_ns = clock_->MonotonicNs();
     }
     task.run_queue_ns = stat->run_queue_ns;
@@ -400,8 +410,10 @@ void Sampler::ReadRecorded(int64_t* now_ns) {
     const int64_t until_ns = clock_->MonotonicNs();
     const int64_t at_ns = std::exchange(*now_ns, until_ns);
     if (!stat.has_value()) continue;  // it has ended
-    evidence::AppendRecorded({process.index, at_ns, until_ns, stat->cpu_ns, -1, stat->threads},
-                             &text_);
+    evidence::ProcessSample sample{process.index, at_ns, until_ns, stat->cpu_ns, -1, stat->threads};
+    sample.read_bytes = ParseReadBytes(process.io.Read(&buffer_)).value_or(-1);
+    *now_ns = clock_->MonotonicNs();
+    evidence::AppendRecorded(sample, &text_);
   }
 }
 

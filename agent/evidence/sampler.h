@@ -5,7 +5,8 @@
 //
 // Which threads: of each recorded process the first one, all that have written events and those of
 // Gloo, and of their other threads the busiest of the node. A thread that is dropped and found
-// again is declared again, under another number. Files stay open: a reading costs a pread.
+// again is declared again, under another number. Of the first one also its state is read: whether
+// it is blocked in the kernel. Files stay open: a reading costs a pread.
 // Everything is bounded: threads, processes, groups, and the threads looked at in one search.
 //
 // Not thread-safe.
@@ -71,6 +72,7 @@ class Sampler {
     std::filesystem::path runtime;
     std::vector<uint32_t> groups;
     SampledFile stat;
+    SampledFile io;
     SeenTasks tasks;           // as the last search found them
     std::string allowed_cpus;  // likewise
   };
@@ -103,7 +105,8 @@ class Sampler {
 
   void FindRecorded(const std::vector<ProcessEntry>& all);
   void AddRecorded(const ProcessEntry& entry, uint32_t uid, const std::filesystem::path& runtime);
-  SampledFile StatOf(const ProcessEntry& entry) const;
+  // Opens what is read of it as a whole, if it is not open.
+  void OpenFiles(RecordedProcess* process) const;
   void FindGroups(RecordedProcess* process);
   void FindAllowed(RecordedProcess* process);
   std::optional<uint32_t> GroupIndex(const SeenGroup& seen);

@@ -48,6 +48,50 @@ TEST_F(SamplerTest, ReadsThreadsAndEachGroupWithItsQuota) {
   EXPECT_EQ(last->period_ns, 100'000'000);
 }
 
+TEST_F(SamplerTest, OfTheFirstThreadAlsoItsStateIsRead) {
+  SetTask(1235, 0, 0);  // it has written events
+  SetState(1234, "pt ) D 1 (", 'S', 4);
+  SetState(1235, "x", 'D', 9);
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  SetState(1234, "pt ) S 1 (", 'D', 5);
+  sampler.Round();
+  Put(proc_ / "1234/task/1234/stat", "1234 (pt");
+  sampler.Round();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.threads.size(), 2);
+  std::string states;
+  std::vector<int64_t> faults;
+  for (const evidence::ThreadSample& sample : evidence.thread_samples) {
+    EXPECT_EQ(sample.cpu, -1) << "it has not waited";
+    if (evidence.threads[sample.thread].tid == 1234) {
+      states.push_back(sample.state == 0 ? '-' : sample.state);
+      faults.push_back(sample.major_faults);
+    } else {
+      EXPECT_EQ(sample.state, 0);
+      EXPECT_EQ(sample.major_faults, -1);
+    }
+  }
+  EXPECT_EQ(states, "SD-");
+  EXPECT_EQ(faults, (std::vector<int64_t>{4, 5, -1}));
+}
+
+// The state is read between the readings of two threads, and in the bracket of neither.
+TEST_F(SamplerTest, TheBracketOfAReadingHoldsNothingElse) {
+  SetTask(1235, 0, 0);
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.thread_samples.size(), 2);
+  for (const evidence::ThreadSample& sample : evidence.thread_samples) {
+    EXPECT_EQ(sample.until_ns - sample.at_ns, 100) << "one look at the clock";
+  }
+  EXPECT_EQ(evidence.thread_samples[1].at_ns, evidence.thread_samples[0].until_ns + 100)
+      << "what was read between";
+}
+
 TEST_F(SamplerTest, AThreadThatEndsIsDroppedAndABusyOneFound) {
   SetTask(1300, 0, 0);
   Sampler sampler = Make();
@@ -86,14 +130,17 @@ TEST_F(SamplerTest, TheBusiestOthersAreFoundByTheSecondSearch) {
   EXPECT_EQ(evidence.process_samples.size(), 3);
 }
 
+// /proc/PID/stat of the recorded process.
+std::string WholeStat(int64_t ticks) {
+  std::string stat = "1234 (python (x)) S";
+  for (int field = 4; field <= 41; ++field) {
+    stat += " " + std::to_string(field == 14 ? ticks : field == 20 ? 7 : field == 22 ? 5678 : 0);
+  }
+  return stat + "\n";
+}
+
 TEST_F(SamplerTest, ReadsRecordedProcessesAsAWholeTwiceASecond) {
-  const auto put_ticks = [&](int64_t ticks) {
-    std::string stat = "1234 (python (x)) S";
-    for (int field = 4; field <= 41; ++field) {
-      stat += " " + std::to_string(field == 14 ? ticks : field == 20 ? 7 : field == 22 ? 5678 : 0);
-    }
-    Put(proc_ / "1234/stat", stat + "\n");
-  };
+  const auto put_ticks = [&](int64_t ticks) { Put(proc_ / "1234/stat", WholeStat(ticks)); };
   put_ticks(70);
   Sampler sampler = Make();
   sampler.Search();
@@ -111,6 +158,27 @@ TEST_F(SamplerTest, ReadsRecordedProcessesAsAWholeTwiceASecond) {
   EXPECT_GE(evidence.recorded_samples[1].at_ns,
             evidence.recorded_samples[0].until_ns + 450'000'000);
   EXPECT_TRUE(evidence.process_samples.empty()) << "these are of processes that are not recorded";
+}
+
+TEST_F(SamplerTest, WhatWasReadFromStorageIsSaidWhereItMayBeKnown) {
+  Put(proc_ / "1234/stat", WholeStat(70));
+  Sampler sampler = Make();
+  const auto last_bytes = [&] {
+    clock_.SleepNs(500'000'000);
+    sampler.Round();
+    return Parsed(&sampler).recorded_samples.back().read_bytes;
+  };
+  sampler.Search();
+  EXPECT_EQ(last_bytes(), -1) << "it may not be opened";
+  Put(proc_ / "1234/io", "rchar: 9\nread_bytes: 8192\nwrite_bytes: 7\n");
+  sampler.Search();
+  EXPECT_EQ(last_bytes(), 8192);
+  Put(proc_ / "1234/io", "");  // as of one that has become somebody else
+  EXPECT_EQ(last_bytes(), -1);
+  Put(proc_ / "1234/io", "read_bytes: 8193\n");
+  EXPECT_EQ(last_bytes(), 8193);
+  EXPECT_EQ(Parsed(&sampler).recorded_samples.back().threads, 7);
+  EXPECT_TRUE(sampler.TakeComplaints().empty());
 }
 
 TEST_F(SamplerTest, WhichCpusAProcessMayUseIsSaidAgainWhenItChanges) {

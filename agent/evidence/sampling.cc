@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,10 +17,10 @@ namespace {
 
 constexpr int64_t kSearchNs = 2'000'000'000;
 constexpr int64_t kMeasureNs = 1'000'000'000;  // the rate is looked at so often
-constexpr int kGapPeriods = 2;
 
 // The agent needs descriptors for its gates, its calls and LTTng: at most a quarter of what it may
-// have open is for threads, which take two each, and an eighth for groups, which take three.
+// have open is for threads, which take two each, and an eighth for groups, which take three. Each
+// recorded process takes two more, and each of the busiest others one.
 void LimitFiles(SamplerOptions* options) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
@@ -71,6 +72,7 @@ absl::Status Sampling::Begin(const std::filesystem::path& recording) {
   SYNCLINE_RETURN_IF_ERROR(file_.Create(recording, evidence::kFileName));
   if (!searched_) Find();
   before_ns_ = measured_since_ns_ = clock_->MonotonicNs();
+  due_ns_ = before_ns_ + rate_.period_ns();
   std::string text;
   evidence::AppendHead(&text);
   evidence::Append(evidence::Rate{before_ns_, rate_.period_ns(), ""}, &text);
@@ -82,7 +84,7 @@ absl::Status Sampling::Begin(const std::filesystem::path& recording) {
 
 int64_t Sampling::Round() {
   const int64_t now_ns = clock_->MonotonicNs();
-  if (now_ns - before_ns_ > kGapPeriods * rate_.period_ns()) {
+  if (now_ns > due_ns_ + rate_.period_ns()) {
     std::string gap;
     evidence::Append(evidence::Gap{before_ns_, now_ns}, &gap);
     Write(gap);
@@ -91,7 +93,15 @@ int64_t Sampling::Round() {
   Sample();
   if (now_ns >= next_search_ns_) Search();
   AdaptRate(now_ns);
-  return now_ns + rate_.period_ns() - clock_->MonotonicNs();
+  due_ns_ = now_ns + NextPauseNs();
+  return due_ns_ - clock_->MonotonicNs();
+}
+
+// From half a period to one and a half: a program whose steps are as long as the period is not
+// found at the same place in each of them.
+int64_t Sampling::NextPauseNs() {
+  const int64_t period_ns = rate_.period_ns();
+  return std::uniform_int_distribution(period_ns / 2, period_ns + period_ns / 2)(random_);
 }
 
 void Sampling::Sample() {

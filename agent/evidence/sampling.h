@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,7 @@ class Sampling {
   void Sample();
   void Search();
   void AdaptRate(int64_t now_ns);
+  int64_t NextPauseNs();
   void Write(std::string_view text);
 
   Clock* const clock_;
@@ -84,6 +86,8 @@ class Sampling {
   EvidenceFile file_;
   SampleRate rate_;
   int64_t before_ns_ = 0;  // when the round before began
+  int64_t due_ns_ = 0;     // when the next one should
+  std::minstd_rand random_;
   int64_t rounds_cpu_ns_ = 0;
   int64_t measured_since_ns_ = 0;
   int64_t next_search_ns_ = 0;

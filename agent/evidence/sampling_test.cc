@@ -80,6 +80,25 @@ TEST_F(SamplingTest, WhenItStoodStillTheGapIsSaid) {
   EXPECT_GE(Written().gaps[0].end_ns, last_ns + 3'000'000'000);
 }
 
+// A job whose steps are as long as the period is not looked at in one place of its steps alone.
+TEST_F(SamplingTest, ItIsNotInStepWithTheProgram) {
+  Sampling sampling(Directories(), &clock_, Options());
+  ASSERT_TRUE(sampling.Begin(root_ / "r1").ok());
+  std::vector<int> places(5);
+  int64_t all_ns = 0;
+  constexpr int kRounds = 500;
+  for (int i = 0; i < kRounds; ++i) {
+    const int64_t pause_ns = sampling.Round();
+    clock_.SleepNs(pause_ns);
+    all_ns += pause_ns;
+    ++places[static_cast<size_t>(clock_.MonotonicNs() % SampleRate::kUsualNs * 5 /
+                                 SampleRate::kUsualNs)];
+  }
+  EXPECT_TRUE(Written().gaps.empty());
+  EXPECT_NEAR(static_cast<double>(all_ns) / kRounds, SampleRate::kUsualNs, 5e6);
+  for (const int found : places) EXPECT_GT(found, kRounds / 5 / 2);
+}
+
 TEST_F(SamplingTest, WhatWouldTakeTooMuchIsDoneLessOftenAndSaid) {
   Sampling sampling(Directories(), &clock_, Options());
   ASSERT_TRUE(sampling.Begin(root_ / "r1").ok());

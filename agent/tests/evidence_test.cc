@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <csignal>
 #include <ctime>
@@ -226,6 +227,39 @@ TEST_F(RealEvidence, RunningSleepingAndWaitingAreRightToTwoPercentOfTheWindow) {
   EXPECT_GT(waited_ns, truth.window_ns / 20) << "the thread has waited in this test";
   EXPECT_NEAR(grown.on_cpu_ns, truth.on_cpu_ns, truth.window_ns / 50);
   EXPECT_NEAR(grown.run_queue_ns, waited_ns, truth.window_ns / 50);
+}
+
+// Its parent waits in the kernel until a child that shares its memory ends: as for a disk.
+TEST_F(RealEvidence, AProcessThatIsBlockedInTheKernelIsSaidToBe) {
+  Child job([] {
+    if (::vfork() == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) ::pause();
+    }
+  });
+  Record(job.pid());
+  Sampler sampler(Directories(), &clock_, {.own_pid = -1});
+  sampler.Search();
+  const std::string declared = sampler.TakeText();
+  sampler.Round();
+  Evidence evidence = Parsed(declared + sampler.TakeText());
+  ASSERT_EQ(evidence.recorded_samples.size(), 1U);
+  const int64_t read_bytes = evidence.recorded_samples[0].read_bytes;
+  std::cout << "read from storage " << read_bytes << " bytes; states ";
+  EXPECT_GE(read_bytes, ReadFile("/proc/self/io").ok() ? 0 : -1);
+  const int64_t patience_ns = ClockNs(CLOCK_MONOTONIC) + 5'000'000'000;
+  char state = 0;
+  while (state != 'D' && ClockNs(CLOCK_MONOTONIC) < patience_ns) {
+    ASSERT_EQ(evidence.thread_samples.size(), 1U);
+    state = evidence.thread_samples[0].state;
+    std::cout << state;
+    ASSERT_TRUE(std::isalpha(static_cast<unsigned char>(state)));
+    ASSERT_GE(evidence.thread_samples[0].major_faults, 0);
+    sampler.Round();  // it may not have got there yet
+    evidence = Parsed(declared + sampler.TakeText());
+  }
+  std::cout << "\n";
+  EXPECT_EQ(state, 'D');
 }
 
 // Control groups that are removed again.

@@ -165,7 +165,7 @@ class PackRedactTest : public testing::Test {
                        " ", process.pid_namespace_inode, " ", process.own_pid,
                        " 48213 =acme_proc 0\nT 0 100 ", process.own_pid, " =acme%20main\nt 0 ",
                        process.on_monotonic_ns, " ", process.on_monotonic_ns + 1000,
-                       " 3 4 -1\nN =cannot%20read%20/acme\nE\n"));
+                       " 3 4 -1 S 2\nN =cannot%20read%20/acme\nE\n"));
     Write(at + "evidence/code.txt", "syncline-code 1\nC 1 1\nP 1 1 1 1 1 =acme\nE\n");
     Write(at + "evidence/devices.txt", "syncline-devices 1\nP 1 1 1 1 =acme\nE\n");
     Write(at + "evidence/scheduling.txt",

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -120,6 +121,13 @@ std::string TextFor(std::string_view letter, std::string_view text, Pseudonyms* 
   return letter == "G" ? names->Plain(text) : names->Sentence(text);
 }
 
+// A letter says what a thread did (R, S, D, ...), and nothing of anybody.
+bool IsState(std::string_view letter, size_t at, std::string_view word) {
+  constexpr size_t kStateAt = 7;
+  return letter == "t" && at == kStateAt && word.size() == 1 &&
+         absl::ascii_isalpha(static_cast<unsigned char>(word[0]));
+}
+
 // A line that is none of the format stays one that is damaged: others count on its number.
 std::string RedactLine(std::string_view line, Pseudonyms* names) {
   std::vector<std::string> words = absl::StrSplit(AbslView(line), ' ');
@@ -129,7 +137,7 @@ std::string RedactLine(std::string_view line, Pseudonyms* names) {
   for (size_t i = 1; i < words.size(); ++i) {
     if (i == *text_at && words[i].starts_with('=')) {
       words[i] = evidence::Escaped(TextFor(letter, evidence::Unescaped(words[i]), names));
-    } else if (!IsNumber(words[i])) {
+    } else if (!IsNumber(words[i]) && !IsState(letter, i, words[i])) {
       return letter;
     }
   }
