@@ -7,6 +7,7 @@
 #define SYNCLINE_ANALYSIS_MACHINES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct ProcessUsage {
   int64_t running_ns = 0;
   int64_t waiting_ns = 0;    // not throttled
   int64_t throttled_ns = 0;  // by the quota of a control group; an estimate
+  // Of the sleep: where no signal ends it (state D), mostly for storage; an estimate from samples.
+  std::optional<int64_t> blocked_ns;
+  // What of the process was read from storage meanwhile.
+  std::optional<int64_t> read_bytes;
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.
   uint32_t threads = 0;
   int64_t threads_running_ns = 0;

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "analysis/why/everybody.h"
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
 #include "analysis/why/replay.h"
@@ -21,25 +21,17 @@ namespace {
 
 using Series = std::vector<std::vector<int64_t>>;  // [rank][step]
 
-constexpr std::array kCauses = {Part::kThrottled, Part::kWaitingForCpu, Part::kInput,
-                                Part::kGarbageCollection};
+constexpr std::array kCauses = {Part::kThrottled, Part::kWaitingForCpu, Part::kBlocked,
+                                Part::kInput, Part::kGarbageCollection};
 constexpr int64_t kFloorNs = 500'000;
 constexpr int64_t kFloorPercent = 2;
 constexpr double kProbability = 0.01;
-constexpr int64_t kEverybodyPercent = 15;
 constexpr int64_t kUndecidedLimits = 3;  // an interval that reaches so many limits decides nothing
 constexpr int64_t kUnmeasuredDivisor = 10;  // at most one other rank in so many without samples
-constexpr size_t kQuotaNotesMax = 4;        // ranks of which it is said that all are throttled
+constexpr uint64_t kBlockedMin = 10;        // samples that find a rank blocked, to name it for that
 constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
 constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
 constexpr int64_t kReplayDivisor = 50;      // a replay that is off by more of a step is not used
-
-// By the scheduler's own trace where there is one.
-std::optional<Taker> WhoTook(const JobInput& input, const Judged& judged, const JudgedRank& rank) {
-  const auto exact = ScheduledTakerOf(input.ranks, *rank.input, rank.driver_tid, rank.steps);
-  if (exact.has_value()) return exact;
-  return TakerOf(input.ranks, *rank.input, rank.driver_tid, rank.samples, judged.steps());
-}
 
 class CauseFinder {
  public:
@@ -58,8 +50,6 @@ class CauseFinder {
         block_(BlockOf(judged.steps())),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
-        unmeasured_(std::count_if(judged.ranks.begin(), judged.ranks.end(),
-                                  [](const JudgedRank& one) { return !one.samples.measured(); })),
         replay_(Replay::Of(input, judged)) {
     if (replay_.has_value() &&
         std::abs(replay_->error_ns()) * kReplayDivisor > answer_.mean_step_ns) {
@@ -122,10 +112,34 @@ class CauseFinder {
 
   // Of the rank, and of nearly all that it is compared with: who was not measured shows 0.
   bool Measured(size_t rank, Part part) const {
+    const auto measured = [&](const JudgedRank& one) {
+      return part == Part::kBlocked ? one.sleep.has_value() : one.samples.measured();
+    };
     const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
-    if (!taken) return true;
-    return judged_.ranks[rank].samples.measured() &&
-           unmeasured_ * kUnmeasuredDivisor <= static_cast<int64_t>(judged_.ranks.size()) - 1;
+    if (!taken && part != Part::kBlocked) return true;
+    const auto ranks = static_cast<int64_t>(judged_.ranks.size());
+    const int64_t unmeasured =
+        ranks - std::count_if(judged_.ranks.begin(), judged_.ranks.end(), measured);
+    return measured(judged_.ranks[rank]) && unmeasured * kUnmeasuredDivisor <= ranks - 1;
+  }
+
+  // Of what the rank has more of it than the others. How long it was blocked is not only another
+  // one in each step, but found by samples.
+  MeanEstimate AmountOf(size_t rank, size_t cause) const {
+    MeanEstimate amount = Bootstrap(part_others_[cause].Excess(rank), block_);
+    const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
+    if (kCauses[cause] != Part::kBlocked || !sleep.has_value()) return amount;
+    const auto own_ns = static_cast<double>(MeanOf(parts_[cause][rank]));
+    amount.lo_ns -= static_cast<int64_t>(own_ns * (1 - sleep->least));
+    amount.hi_ns += static_cast<int64_t>(own_ns * (sleep->most - 1));
+    return amount;
+  }
+
+  // Too few samples tell it.
+  bool TooRare(size_t rank, Part part) const {
+    const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
+    return part == Part::kBlocked && sleep.has_value() && !sleep->by_scheduler &&
+           sleep->blocked < kBlockedMin;
   }
 
   // Surely large enough; twice that where the rank is not late.
@@ -173,10 +187,10 @@ class CauseFinder {
     const bool may_name = judged_.steps() >= kStepsSure || finding.late;
     std::vector<size_t> named;
     for (size_t i = 0; i < kCauses.size(); ++i) {
-      const MeanEstimate amount = Bootstrap(part_others_[i].Excess(rank), block_);
+      const MeanEstimate amount = AmountOf(rank, i);
       std::optional<Cause> cause;
-      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount) &&
-          IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
+      if (may_name && Measured(rank, kCauses[i]) && !TooRare(rank, kCauses[i]) &&
+          IsCertain(finding, amount) && IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
         cause = CauseOf(rank, i, amount);
       }
       NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
@@ -327,7 +341,11 @@ class CauseFinder {
       cause.throttled_periods = facts.throttled_periods;
     }
     if (cause.part == Part::kWaitingForCpu) {
-      cause.taker = WhoTook(input_, judged_, judged);
+      cause.taker = WhoTook(input_, judged);
+    }
+    if (cause.part == Part::kBlocked) cause.blocked = judged.sleep;
+    if (cause.part == Part::kInput) {
+      cause.loader_blocked = LoaderBlocked(*judged.input, judged.samples);
     }
     // A loader whose workers have no processor is not slow by itself.
     const auto steps = static_cast<int64_t>(judged_.steps());
@@ -391,25 +409,10 @@ class CauseFinder {
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;
-  const int64_t unmeasured_;  // ranks without samples
   std::optional<Replay> replay_;
   std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
   std::vector<Others> part_others_;
 };
-
-void FindEverybody(Answer* answer) {
-  for (size_t i = 0; i < kParts; ++i) {
-    const auto part = static_cast<Part>(i);
-    if (part == Part::kCompute || part == Part::kWaitAndTransfer || part == Part::kNotCovered) {
-      continue;
-    }
-    const bool all =
-        std::all_of(answer->ranks.begin(), answer->ranks.end(), [&](const RankSummary& rank) {
-          return rank.mean[i] * 100 >= rank.mean_step_ns * kEverybodyPercent;
-        });
-    if (all && !answer->ranks.empty()) answer->everybody.push_back(part);
-  }
-}
 
 }  // namespace
 
@@ -444,42 +447,8 @@ std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
   return time;
 }
 
-// Says that all ranks have a quota that throttles them: no rank is named for it.
-void NoteQuotas(const Judged& judged, Answer* answer) {
-  size_t throttled = 0;
-  for (const JudgedRank& rank : judged.ranks) {
-    throttled += rank.samples.group.throttled_periods > 0 ? 1 : 0;
-  }
-  if (throttled < 2 || throttled < judged.ranks.size()) return;
-  for (const JudgedRank& rank : judged.ranks) {
-    const GroupFacts& group = rank.samples.group;
-    if (answer->notes.size() >= kQuotaNotesMax) return;
-    answer->notes.push_back(absl::StrCat(
-        "rank ", rank.input->rank, ": its control group ", group.group->path, " was throttled in ",
-        group.throttled_periods, " of ", group.periods, " periods, as those of all ranks were"));
-  }
-}
-
-void FindTakerOfEverybody(const JobInput& input, const Judged& judged, Answer* answer) {
-  const auto& parts = answer->everybody;
-  if (std::find(parts.begin(), parts.end(), Part::kWaitingForCpu) == parts.end()) return;
-  const auto waits = [&](size_t rank) {
-    return answer->ranks[rank].mean[static_cast<size_t>(Part::kWaitingForCpu)];
-  };
-  size_t longest = 0;
-  for (size_t rank = 1; rank < judged.ranks.size(); ++rank) {
-    if (waits(rank) > waits(longest)) longest = rank;
-  }
-  const JudgedRank& rank = judged.ranks[longest];
-  if (!rank.samples.measured()) return;
-  answer->everybody_taker_rank = longest;
-  answer->everybody_taker = WhoTook(input, judged, rank);
-}
-
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {
-  NoteQuotas(judged, answer);
-  FindEverybody(answer);
-  FindTakerOfEverybody(input, judged, answer);
+  FindEverybody(input, judged, answer);
   if (judged.collective_job) {
     CauseFinder(input, judged, answer).Find();
   } else {

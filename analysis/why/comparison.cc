@@ -24,7 +24,10 @@ class Comparer {
       : before_(before), now_(now), comparison_(*comparison), changes_(std::move(lengths)) {}
 
   void Run() {
-    comparison_.taken_away_known = Known(before_) && Known(now_);
+    const bool known = All(&SideRank::taken_away_known);
+    comparison_.blocked_known = known && All(&SideRank::blocked_known);
+    comparison_.taken_away_known =
+        known && (comparison_.blocked_known || !Any(&SideRank::blocked_cut));
     comparison_.redacted = before_.redacted || now_.redacted;
     comparison_.other_detail = before_.detail != now_.detail;
     const size_t step = Add(&StepNs);
@@ -54,9 +57,20 @@ class Comparer {
     return sum;
   }
 
-  static bool Known(const Side& side) {
-    return std::all_of(side.ranks.begin(), side.ranks.end(),
-                       [](const SideRank& rank) { return rank.taken_away_known; });
+  // Of all ranks, or of any, of both sides.
+  bool All(bool SideRank::*known) const {
+    const auto of = [&](const Side& side) {
+      return std::all_of(side.ranks.begin(), side.ranks.end(),
+                         [&](const SideRank& rank) { return rank.*known; });
+    };
+    return of(before_) && of(now_);
+  }
+  bool Any(bool SideRank::*known) const {
+    const auto of = [&](const Side& side) {
+      return std::any_of(side.ranks.begin(), side.ranks.end(),
+                         [&](const SideRank& rank) { return rank.*known; });
+    };
+    return of(before_) || of(now_);
   }
 
   const std::vector<PartTable>& TablesOf(const SideRank& rank) const {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "analysis/why/blocked.h"
 #include "analysis/why/carried.h"
 #include "analysis/why/parts.h"
 #include "analysis/why/segments.h"
@@ -365,6 +366,8 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     if (of_rank.samples.measured()) {
       SetJudged(of_rank.steps, &of_rank.samples.growths);
       of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
+      of_rank.sleep = CutBlocked({&rank, driver.tid, &of_rank.samples, of_rank.steps}, &pieces,
+                                 &of_rank.tables);
     }
     if (options.stretches) {
       for (const TaskSpan& span : driver.spans) {

@@ -34,7 +34,8 @@ struct JudgedRank {
   std::vector<PartTable> tables;   // beside `steps`; each adds up to the step
   std::vector<PartTable> uncut;    // the same before anything was taken away
   RankSamples samples;
-  int64_t unplaced_ns = 0;  // of all steps
+  std::optional<BlockedSleep> sleep;  // nullopt: whether it was blocked is not known
+  int64_t unplaced_ns = 0;            // of all steps
   // Of the steps' time, 0 to 1. Where it is too little the samples are not used.
   double sampled = 1;
   WorkDone work;

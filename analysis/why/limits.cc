@@ -130,8 +130,7 @@ const Change* ChangeOf(const Limit& limit, const Comparison& comparison, std::st
   if (!named.has_value()) {
     return Missing(absl::StrCat("of such a job there are ", NamesOfRanks()), why);
   }
-  const bool taken = *named == Part::kThrottled || *named == Part::kWaitingForCpu;
-  if (taken && !comparison.taken_away_known) {
+  if (!PartKnown(*named, comparison.taken_away_known, comparison.blocked_known)) {
     return Missing("it was not measured on every rank of both recordings", why);
   }
   const auto part = static_cast<size_t>(*named);

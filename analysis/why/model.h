@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/network.h"
+#include "analysis/why/blocked_sleep.h"
 #include "analysis/why/job_input.h"
 #include "analysis/why/refusal.h"
 #include "analysis/why/thread_use.h"
@@ -26,17 +27,23 @@ enum class Part : uint8_t {
   kCompute,
   kThrottled,      // taken away by the quota of a control group
   kWaitingForCpu,  // runnable, but not running: somebody else was
+  kBlocked,        // asleep in the kernel, where no signal ends it: mostly for storage
   kInput,
   kHostCode,
   kGarbageCollection,
   kWaitAndTransfer,
   kNotCovered,
 };
-inline constexpr size_t kParts = 8;
+inline constexpr size_t kParts = 9;
 using PartTable = std::array<int64_t, kParts>;  // ns, by Part
 // "throttled": as JSON and the table name it.
 const char* PartName(Part part);      // "waiting for a CPU"
 const char* PartJsonName(Part part);  // "waiting_for_cpu"
+// Whether a part is known, where what was taken away is, and how long ranks were blocked.
+constexpr bool PartKnown(Part part, bool taken_away_known, bool blocked_known) {
+  if (part == Part::kBlocked) return blocked_known;
+  return taken_away_known || (part != Part::kThrottled && part != Part::kWaitingForCpu);
+}
 
 // A mean over steps, ns, with its interval of 95 %, by bootstrap over blocks of steps.
 struct MeanEstimate {
@@ -76,8 +83,8 @@ struct LowerSet {
 };
 
 struct Cause {
-  // kThrottled, kWaitingForCpu, kInput or kGarbageCollection; with `lower_sets` or `threads`:
-  // kCompute
+  // kThrottled, kWaitingForCpu, kBlocked, kInput or kGarbageCollection; with `lower_sets` or
+  // `threads`: kCompute
   Part part = Part::kThrottled;
   MeanEstimate amount;  // E: of the rank, less the others' median, a step
   int64_t own_ns = 0;   // of the rank itself, a step
@@ -92,6 +99,10 @@ struct Cause {
   std::optional<Taker> taker;  // kWaitingForCpu
   std::vector<LowerSet> lower_sets;
   std::optional<FewerThreads> threads;
+  std::optional<BlockedSleep> blocked;  // kBlocked
+  // kInput: of the loader's workers, the part of the time (0 to 1) in which the one that was
+  // blocked longest was; nullopt: not known.
+  std::optional<double> loader_blocked;
 };
 
 // What was looked at and is not the cause.
@@ -180,6 +191,7 @@ struct RankSummary {
   int64_t mean_own_ns = 0;                 // own work: step - wait and transfer - not covered
   double covered = 0;                      // part of the window, 0 to 1
   bool taken_away_known = false;           // whether throttled and waiting for a CPU were measured
+  bool blocked_known = false;              // whether blocked was
   int64_t unplaced_ns = 0;                 // run-queue time that found no place in own work, a step
   std::optional<ProcessorTime> processor;  // of its own work
   int64_t sample_period_ns = 0;            // 0: no samples

@@ -18,6 +18,7 @@ struct Names {
 constexpr std::array<Names, kParts> kPartNames = {{{"compute", "compute"},
                                                    {"throttled", "throttled"},
                                                    {"waiting for a CPU", "waiting_for_cpu"},
+                                                   {"blocked in kernel", "blocked"},
                                                    {"input", "input"},
                                                    {"host code", "host_code"},
                                                    {"garbage collection", "garbage_collection"},

@@ -112,6 +112,16 @@ std::vector<Piece> PiecesOf(const PartsInput& input) {
   return pieces;
 }
 
+void Cut(Piece* piece, int64_t ns, Part into, std::vector<PartTable>* tables) {
+  piece->taken_ns += ns;
+  if (into == Part::kThrottled) piece->throttled_ns += ns;
+  if (into == Part::kBlocked) piece->blocked_ns += ns;
+  if (piece->step < 0) return;
+  PartTable& table = (*tables)[static_cast<size_t>(piece->step)];
+  table[static_cast<size_t>(piece->part)] -= ns;
+  table[static_cast<size_t>(into)] += ns;
+}
+
 std::vector<PartTable> TablesOf(std::span<const Piece> pieces, size_t steps) {
   std::vector<PartTable> tables(steps, PartTable{});
   for (const Piece& piece : pieces) {

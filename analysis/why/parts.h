@@ -22,8 +22,9 @@ struct Piece {
   NameId leaf = kNoTask;
   int32_t step = -1;         // index into the judged steps; -1: in none of them
   int64_t usual_ns = 0;      // how long a piece of its kind lasts when nothing disturbs it
-  int64_t taken_ns = 0;      // cut out of it so far (taken_away.h)
-  int64_t throttled_ns = 0;  // of that; the rest waited for a CPU
+  int64_t taken_ns = 0;      // cut out of it so far (taken_away.h, blocked.h)
+  int64_t throttled_ns = 0;  // of that; what neither of these is waited for a CPU
+  int64_t blocked_ns = 0;    // of that
 
   int64_t length_ns() const { return end_ns - begin_ns; }
   bool own_work() const { return part != Part::kWaitAndTransfer && part != Part::kNotCovered; }
@@ -40,6 +41,9 @@ struct PartsInput {
 // All of the segments' time in pieces; none crosses the end of a step. What a piece usually lasts
 // is the 25th percentile, over the steps, of those of its part, leaf and place in the step's order.
 std::vector<Piece> PiecesOf(const PartsInput& input);
+
+// Moves `ns` of the piece, which has so much left, to another part, also in its step's table.
+void Cut(Piece* piece, int64_t ns, Part into, std::vector<PartTable>* tables);
 
 // Of each judged step, the time by part. `steps`: how many.
 std::vector<PartTable> TablesOf(std::span<const Piece> pieces, size_t steps);

@@ -38,6 +38,8 @@ void Add(const Side& side, Side* pooled) {
     Append(side.ranks[i].cut, &rank.cut);
     Append(side.ranks[i].uncut, &rank.uncut);
     rank.taken_away_known = rank.taken_away_known && side.ranks[i].taken_away_known;
+    rank.blocked_known = rank.blocked_known && side.ranks[i].blocked_known;
+    rank.blocked_cut = rank.blocked_cut || side.ranks[i].blocked_cut;
   }
   for (const auto& [name, one] : side.operators) {
     AddOperator(one, pooled->steps, &pooled->operators[name]);

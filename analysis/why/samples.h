@@ -16,12 +16,18 @@ namespace syncline::analysis::why {
 // How far a sample may lie outside of the time asked for: half of the slowest usual period.
 inline constexpr int64_t kMarginNs = 25'000'000;
 
+// States of a thread, as the kernel writes them: asleep where no signal ends it, or where one does.
+inline constexpr char kBlockedState = 'D';
+inline constexpr char kSleepingState = 'S';
+
 // What grew, as read at an instant.
 struct Reading {
   int64_t at_ns = 0;  // the middle of the bracket
   int64_t on_cpu_ns = 0;
   int64_t run_queue_ns = 0;
   int32_t cpu = -1;
+  char state = 0;             // as evidence::ThreadSample has it; 0: not known
+  int64_t major_faults = -1;  // likewise; -1: not known
 };
 
 // Between two readings of a driver.

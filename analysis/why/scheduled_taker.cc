@@ -107,4 +107,10 @@ std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const Rank
   return best;
 }
 
+std::optional<Taker> WhoTook(const JobInput& input, const JudgedRank& rank) {
+  const auto exact = ScheduledTakerOf(input.ranks, *rank.input, rank.driver_tid, rank.steps);
+  if (exact.has_value()) return exact;
+  return TakerOf(input.ranks, *rank.input, rank.driver_tid, rank.samples, rank.steps.size());
+}
+
 }  // namespace syncline::analysis::why

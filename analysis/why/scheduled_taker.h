@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "analysis/why/judged.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
@@ -17,6 +18,9 @@ namespace syncline::analysis::why {
 // not wait, or who had the CPU is known of less than half of that time.
 std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const RankInput& rank,
                                       int32_t driver_tid, std::span<const OwnInterval> steps);
+
+// The same, or else by the samples (takers.h).
+std::optional<Taker> WhoTook(const JobInput& input, const JudgedRank& rank);
 
 }  // namespace syncline::analysis::why
 

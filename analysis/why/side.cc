@@ -65,8 +65,8 @@ Side SideOf(const JobInput& input) {
   if (side.refusal != Refusal::kNone) return side;
   TakeOperators(input.names, &judged, &side);
   for (JudgedRank& rank : judged.ranks) {
-    side.ranks.push_back(
-        {rank.input->rank, std::move(rank.tables), std::move(rank.uncut), rank.samples.measured()});
+    side.ranks.push_back({rank.input->rank, std::move(rank.tables), std::move(rank.uncut),
+                          rank.samples.measured(), rank.sleep.has_value(), rank.sleep.has_value()});
   }
   return side;
 }

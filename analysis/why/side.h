@@ -17,9 +17,12 @@ namespace syncline::analysis::why {
 struct SideRank {
   int32_t rank = -1;
   // By judged step; each adds up to the step.
-  std::vector<PartTable> cut;    // with what was taken away (throttled, waiting for a CPU) cut out
+  // With what was taken away (throttled, waiting for a CPU, blocked) cut out.
+  std::vector<PartTable> cut;
   std::vector<PartTable> uncut;  // without: that time is in the other parts
   bool taken_away_known = false;
+  bool blocked_known = false;  // in all recordings that are pooled, and in any of them
+  bool blocked_cut = false;
 };
 
 // An operator, of the drivers of all ranks, in the judged steps.

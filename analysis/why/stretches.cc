@@ -21,9 +21,11 @@ void Add(const Piece& piece, int64_t begin_ns, int64_t end_ns, Stretch* stretch)
   };
   const int64_t taken_ns = between(piece.taken_ns);
   const int64_t throttled_ns = std::min(between(piece.throttled_ns), taken_ns);
+  const int64_t blocked_ns = std::min(between(piece.blocked_ns), taken_ns - throttled_ns);
   stretch->end_ns = end_ns;
   stretch->parts[static_cast<size_t>(Part::kThrottled)] += throttled_ns;
-  stretch->parts[static_cast<size_t>(Part::kWaitingForCpu)] += taken_ns - throttled_ns;
+  stretch->parts[static_cast<size_t>(Part::kBlocked)] += blocked_ns;
+  stretch->parts[static_cast<size_t>(Part::kWaitingForCpu)] += taken_ns - throttled_ns - blocked_ns;
   stretch->parts[static_cast<size_t>(piece.part)] += end_ns - begin_ns - taken_ns;
 }
 

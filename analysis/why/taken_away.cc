@@ -85,14 +85,7 @@ class Cutter {
 
  private:
   int64_t Cut(size_t index, int64_t ns, Part into) {
-    Piece& piece = pieces_[index];
-    piece.taken_ns += ns;
-    if (into == Part::kThrottled) piece.throttled_ns += ns;
-    if (piece.step >= 0) {
-      PartTable& table = tables_[static_cast<size_t>(piece.step)];
-      table[static_cast<size_t>(piece.part)] -= ns;
-      table[static_cast<size_t>(into)] += ns;
-    }
+    why::Cut(&pieces_[index], ns, into, &tables_);
     return ns;
   }
 

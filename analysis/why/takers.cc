@@ -16,6 +16,7 @@ using evidence::Evidence;
 using evidence::Relation;
 
 constexpr int64_t kWaitMinNs = 1'000'000;  // shorter waits are the scheduler's usual ones
+constexpr uint64_t kStatesMin = 20;        // fewer samples of a worker's state say little
 
 // Somebody's processor time over time.
 struct Candidate {
@@ -180,6 +181,29 @@ int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples) {
     longest_ns = std::max(longest_ns, static_cast<int64_t>(waited_ns));
   }
   return longest_ns;
+}
+
+std::optional<double> LoaderBlocked(const RankInput& rank, const RankSamples& samples) {
+  if (!samples.measured()) return std::nullopt;
+  const Evidence& evidence = *rank.evidence;
+  const uint32_t own = *rank.evidence_process;
+  const int64_t begin_ns = samples.growths.front().interval.begin_ns;
+  const int64_t end_ns = samples.growths.back().interval.end_ns;
+  std::optional<double> most;
+  for (uint32_t i = 0; i < evidence.threads.size(); ++i) {
+    const uint32_t process = evidence.threads[i].process;
+    if (process == own || KindOf(evidence, process, own, {}) != Taker::Kind::kOwnLoader) continue;
+    uint64_t known = 0;
+    uint64_t blocked = 0;
+    for (const Reading& reading : ReadingsOf(evidence, i)) {
+      if (reading.state == 0 || reading.at_ns < begin_ns || reading.at_ns > end_ns) continue;
+      ++known;
+      blocked += reading.state == kBlockedState ? 1 : 0;
+    }
+    if (known < kStatesMin) continue;
+    most = std::max(most.value_or(0), static_cast<double>(blocked) / static_cast<double>(known));
+  }
+  return most;
 }
 
 }  // namespace syncline::analysis::why

@@ -28,6 +28,10 @@ Taker::Kind KindOfProcess(std::span<const RankInput> job, const RankInput& rank,
 // judged steps.
 int64_t LoaderRunQueueNs(const RankInput& rank, const RankSamples& samples);
 
+// Of the rank's own loader workers, the part of their samples (0 to 1) that find
+// the one blocked in the kernel that is so most often; nullopt: none was sampled often enough.
+std::optional<double> LoaderBlocked(const RankInput& rank, const RankSamples& samples);
+
 }  // namespace syncline::analysis::why
 
 #endif  // SYNCLINE_ANALYSIS_WHY_TAKERS_H_

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/why/samples.h"
@@ -38,6 +40,39 @@ std::vector<Ends<Sample>> EndsOf(const std::vector<Sample>& samples, uint32_t Sa
   return all;
 }
 
+// Of so much sleep, what samples that find the thread asleep find blocked. nullopt: most do not
+// say.
+std::optional<int64_t> BlockedOf(std::span<const Reading> readings, int64_t asleep_ns) {
+  size_t known = 0;
+  int64_t asleep = 0;
+  int64_t blocked = 0;
+  for (const Reading& reading : readings) {
+    known += reading.state != 0 ? 1 : 0;
+    blocked += reading.state == kBlockedState ? 1 : 0;
+    asleep += reading.state == kBlockedState || reading.state == kSleepingState ? 1 : 0;
+  }
+  if (known * 10 < readings.size() * 9) return std::nullopt;
+  if (blocked == 0) return 0;
+  return static_cast<int64_t>(static_cast<double>(asleep_ns) * static_cast<double>(blocked) /
+                              static_cast<double>(asleep));
+}
+
+std::optional<int64_t> ReadBytesOf(const Evidence& evidence, uint32_t process,
+                                   const OwnInterval& within) {
+  const evidence::ProcessSample* first = nullptr;
+  const evidence::ProcessSample* last = nullptr;
+  for (const evidence::ProcessSample& sample : evidence.recorded_samples) {
+    if (sample.process != process || sample.read_bytes < 0) continue;
+    if (sample.at_ns < within.begin_ns - kMarginNs || sample.at_ns > within.end_ns + kMarginNs) {
+      continue;
+    }
+    if (first == nullptr) first = &sample;
+    last = &sample;
+  }
+  if (first == last) return std::nullopt;
+  return std::max<int64_t>(0, last->read_bytes - first->read_bytes);
+}
+
 // What its main thread did; false: that has no two samples.
 bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& within,
                    ProcessUsage* usage) {
@@ -60,6 +95,8 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   usage->waiting_ns = run_queue_ns - usage->throttled_ns;
   usage->running_ns =
       std::clamp<int64_t>(last.on_cpu_ns - first.on_cpu_ns, 0, usage->sampled_ns - run_queue_ns);
+  usage->blocked_ns = BlockedOf(samples.driver, usage->asleep_ns());
+  usage->read_bytes = ReadBytesOf(evidence, index, within);
   return usage->sampled_ns > 0;
 }
 

@@ -61,6 +61,26 @@ TEST_F(Usage, OfTheMainThreadAddsUpToItsTime) {
   EXPECT_EQ(process.threads_waiting_ns, 640 * kMs);
 }
 
+TEST_F(Usage, BlockedIsAPartOfTheSleepWhereSamplesSayIt) {
+  Sample(0);
+  EXPECT_FALSE(UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).blocked_ns.has_value());
+  EXPECT_FALSE(UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).read_bytes.has_value());
+  int at = 0;
+  for (evidence::ThreadSample& sample : evidence_.thread_samples) {
+    if (sample.thread == 0) sample.state = "RSDD"[at++ % 4];
+  }
+  for (int64_t i = 0; i <= 4; ++i) {
+    evidence::ProcessSample sample{0, i * 500 * kMs, i * 500 * kMs, i};
+    sample.read_bytes = 1000 + i * 4096;
+    evidence_.recorded_samples.push_back(sample);
+  }
+  const ProcessUsage process = UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0);
+  EXPECT_EQ(process.asleep_ns(), 600 * kMs);
+  ASSERT_TRUE(process.blocked_ns.has_value());
+  EXPECT_EQ(*process.blocked_ns / kMs, 400) << "20 of 30 samples of sleep";
+  EXPECT_EQ(process.read_bytes, 4 * 4096);
+}
+
 TEST_F(Usage, ThrottledIsNoMoreThanItWasRunnable) {
   Sample(200 * kMs);  // four processors' worth
   const ProcessUsage process = UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0);

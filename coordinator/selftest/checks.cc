@@ -128,11 +128,15 @@ std::string BelowPromise(const Answer& healthy, const Answer& delayed, const Del
   return "";
 }
 
-// Named for something that another program may well do to a rank meanwhile.
+// Something that another program may well do to a rank meanwhile.
+bool MayBeOthers(Part part) {
+  return part == Part::kWaitingForCpu || part == Part::kThrottled || part == Part::kBlocked;
+}
+
+// Named for such things alone.
 bool MayBeSo(const RankFinding& finding) {
-  return std::all_of(finding.causes.begin(), finding.causes.end(), [](const Cause& cause) {
-    return cause.part == Part::kWaitingForCpu || cause.part == Part::kThrottled;
-  });
+  return std::all_of(finding.causes.begin(), finding.causes.end(),
+                     [](const Cause& cause) { return MayBeOthers(cause.part); });
 }
 
 Check CheckWho(const Answer& healthy, const Answer& delayed, const Delay& delay) {
@@ -194,7 +198,7 @@ Check CheckCause(const Answer& delayed, const Delay& delay, const Cause* input, 
       [&](const RankFinding& finding) { return delayed.ranks[finding.index].rank == delay.rank; });
   const bool first = &late->causes.front() == input;
   const auto before_it = [&](const Cause& cause) {
-    return &cause >= input || cause.part == Part::kWaitingForCpu || cause.part == Part::kThrottled;
+    return &cause >= input || MayBeOthers(cause.part);
   };
   check.state = first ? State::kPassed
                 : std::all_of(late->causes.begin(), late->causes.end(), before_it)
@@ -219,7 +223,8 @@ int64_t TakenNs(const Answer& answer, int32_t rank) {
   for (const analysis::why::RankSummary& one : answer.ranks) {
     if (one.rank != rank) continue;
     return one.mean[static_cast<size_t>(Part::kWaitingForCpu)] +
-           one.mean[static_cast<size_t>(Part::kThrottled)];
+           one.mean[static_cast<size_t>(Part::kThrottled)] +
+           one.mean[static_cast<size_t>(Part::kBlocked)];
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "export/report/machines_text.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Row {
   // Runnable without a CPU, of the time of its main thread.
   int64_t kept_ns() const { return usage->waiting_ns + usage->throttled_ns; }
   int64_t kept_ppm() const { return kept_ns() * kPpm / usage->sampled_ns; }
+  int64_t blocked_ppm() const { return usage->blocked_ns.value_or(0) * kPpm / usage->sampled_ns; }
   int64_t throttled_ppm() const { return usage->throttled_ns * kPpm / usage->sampled_ns; }
 };
 
@@ -65,6 +67,17 @@ std::vector<Row> RowsOf(const Report& report) {
 // "1.84": of a time, how many at once.
 std::string MeanText(int64_t sum_ns, int64_t time_ns) {
   return absl::StrFormat("%.2f", static_cast<double>(sum_ns) / static_cast<double>(time_ns));
+}
+
+// "-": not known.
+std::string BlockedText(const ProcessUsage& usage) {
+  return usage.blocked_ns.has_value() ? Percent(*usage.blocked_ns, usage.sampled_ns) : "-";
+}
+
+std::string ReadText(const ProcessUsage& usage) {
+  if (!usage.read_bytes.has_value()) return "-";
+  return absl::StrFormat(
+      "%.1f", static_cast<double>(*usage.read_bytes) * 1e3 / static_cast<double>(usage.sampled_ns));
 }
 
 struct Other {
@@ -147,6 +160,10 @@ const char* RelationName(evidence::Relation relation) {
   return "other";
 }
 
+Json IfKnown(const std::optional<int64_t>& value) {
+  return value.has_value() ? Json(*value) : Json();
+}
+
 Json OfProcess(const MachineReport::Process& process) {
   const ProcessUsage& usage = process.usage;
   return {{"process", process.name},
@@ -156,7 +173,9 @@ Json OfProcess(const MachineReport::Process& process) {
            {{"running_ns", usage.running_ns},
             {"waiting_ns", usage.waiting_ns},
             {"throttled_ns", usage.throttled_ns},
-            {"asleep_ns", usage.asleep_ns()}}},
+            {"asleep_ns", usage.asleep_ns()},
+            {"blocked_ns", IfKnown(usage.blocked_ns)}}},
+          {"read_bytes", IfKnown(usage.read_bytes)},
           {"threads", usage.threads},
           {"threads_running_ns", usage.threads_running_ns},
           {"threads_waiting_ns", usage.threads_waiting_ns}};
@@ -167,6 +186,19 @@ Json OfOther(const OtherUsage& other) {
           {"pid", other.pid},
           {"relation", RelationName(other.relation)},
           {"running_ns", other.running_ns}};
+}
+
+void BlockedInShort(const std::vector<Row>& rows, Page* page) {
+  std::vector<SpreadValue> blocked;
+  bool much = false;
+  for (const Row& row : rows) {
+    blocked.push_back({row.name, row.blocked_ppm(), PercentOfPpm(row.blocked_ppm())});
+    much = much || row.blocked_ppm() >= kWaitPpm;
+  }
+  if (!much) return;
+  page->Item("Blocked", absl::StrCat("main threads in the kernel, mostly for storage, of their "
+                                     "time: ",
+                                     SpreadText(blocked, {.text = PercentOfPpm, .named = 1})));
 }
 
 }  // namespace
@@ -181,6 +213,8 @@ void MachinesInFull(Page* page) {
                {"waiting", Table::Align::kRight},
                {"throttled", Table::Align::kRight},
                {"asleep", Table::Align::kRight},
+               {"blocked", Table::Align::kRight},
+               {"read MB/s", Table::Align::kRight},
                {"CPUs", Table::Align::kRight},
                {"queued", Table::Align::kRight}});
   for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
@@ -188,7 +222,7 @@ void MachinesInFull(Page* page) {
     table.Add({row->name, row->node, Percent(usage.running_ns, usage.sampled_ns),
                Percent(usage.waiting_ns, usage.sampled_ns),
                Percent(usage.throttled_ns, usage.sampled_ns),
-               Percent(usage.asleep_ns(), usage.sampled_ns),
+               Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), ReadText(usage),
                MeanText(usage.threads_running_ns, usage.sampled_ns),
                MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
   }
@@ -197,8 +231,10 @@ void MachinesInFull(Page* page) {
       "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
       "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
       "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
-      "for "
-      "I/O, or was stopped. CPUs: how many the process's sampled "
+      "for I/O, or was stopped. blocked: of the sleep, that which no signal ends, mostly for "
+      "storage "
+      "(an estimate from samples; -: not known). read MB/s: read from storage for the process. "
+      "CPUs: how many the process's sampled "
       "threads used, mean. queued: how many of these threads could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
   if (!partly.empty()) page->Line(partly);
@@ -210,7 +246,9 @@ void MachinesInFull(Page* page) {
 bool HasMachineLines(const Report& report) {
   const std::vector<Row> rows = RowsOf(report);
   return std::any_of(rows.begin(), rows.end(),
-                     [](const Row& row) { return row.kept_ppm() >= kWaitPpm; }) ||
+                     [](const Row& row) {
+                       return std::max(row.kept_ppm(), row.blocked_ppm()) >= kWaitPpm;
+                     }) ||
          !OthersOf(report, rows, kMuchPpm).empty();
 }
 
@@ -236,6 +274,7 @@ void MachinesInShort(Page* page) {
     }
     page->Item("CPU wait", text);
   }
+  BlockedInShort(rows, page);
   const std::vector<std::string> others = OthersOf(page->report(), rows, kMuchPpm);
   if (others.empty()) return;
   const std::string more =

@@ -22,6 +22,7 @@
 #include "export/report/json_report.h"
 #include "export/report/spread.h"
 #include "export/report/testing/fleet.h"
+#include "export/report/testing/screen.h"
 #include "export/report/text_report.h"
 #include "export/report/units.h"
 
@@ -33,27 +34,14 @@ using ::testing::AnyOf;
 using testing::Estimate;
 using testing::Fleet;
 using ::testing::HasSubstr;
+using testing::ItemOf;
 using testing::Job;
+using testing::kScreenLines;
 using testing::kWindowNs;
+using testing::LinesOf;
 using testing::NodeName;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr size_t kScreenLines = 47;
-
-size_t LinesOf(const std::string& text) {
-  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-// The lines from `label` on, as one, up to the next label or title.
-std::string ItemOf(const std::string& text, const std::string& label) {
-  const size_t begin = text.find("\n" + label);
-  EXPECT_NE(begin, std::string::npos) << label << " in\n" << text;
-  if (begin == std::string::npos) return "";
-  size_t end = text.find('\n', begin + 1);
-  while (end + 1 < text.size() && text[end + 1] == ' ') end = text.find('\n', end + 1);
-  return std::regex_replace(text.substr(begin + 1, end - begin - 1), std::regex("\\s+"), " ");
-}
 
 // The name that stands first in parentheses: of the worst node, or process.
 std::string FirstNamed(const std::string& item) {
@@ -427,59 +415,6 @@ TEST(OneScreenText, LossesAreAddedUpByReason) {
   EXPECT_THAT(text, HasSubstr("INCOMPLETE"));
   EXPECT_THAT(ItemOf(text, "Losses"),
               HasSubstr("6 000 in 22 intervals on 11 nodes, most on node-33 (5 000)"));
-}
-
-TEST(OneScreenText, WaitsForACpuAndWhoElseRan) {
-  analysis::Report report = Fleet(64, Job::kPyTorch);
-  EXPECT_THAT(TextReport(report, {}), Not(AnyOf(HasSubstr("CPU wait"), HasSubstr("Other load"))));
-  analysis::MachineReport& machine = report.machines[40];
-  machine.processes[0].usage.waiting_ns = kWindowNs / 10;
-  machine.processes[0].usage.throttled_ns = kWindowNs / 20;
-  machine.others = {{evidence::Relation::kOther, "stress", 4711, kWindowNs / 100 * 98},
-                    {evidence::Relation::kSyncline, "lttng-consumerd", 12, kWindowNs / 50}};
-  const std::string text = TextReport(report, {});
-  EXPECT_LE(LinesOf(text), kScreenLines) << text;
-  EXPECT_EQ(ItemOf(text, "CPU wait"),
-            "CPU wait main threads, of their time: median 1.0 %, worst 15.0 % (node-40 · rank 40), "
-            "63 others 1.0 %; of that throttled by a quota, most: 5.0 % (node-40 · rank 40)");
-  EXPECT_EQ(ItemOf(text, "Other load"), "Other load node-40: stress (pid 4711) 0.98 CPUs");
-  machine.processes[0].usage.throttled_ns = 0;
-  EXPECT_THAT(ItemOf(TextReport(report, {}), "CPU wait"), Not(HasSubstr("quota")));
-}
-
-// A data loader's worker on its rank's CPU is recorded, and is what the rank waits for.
-TEST(OneScreenText, RecordedProcessesBesideTheRanksAreOtherLoad) {
-  analysis::Report report = Fleet(2, Job::kPyTorch);
-  analysis::MachineReport& machine = report.machines[1];
-  machine.processes[1].usage.threads_running_ns = kWindowNs / 100 * 39;
-  machine.others = {{evidence::Relation::kOther, "stress", 4711, kWindowNs / 5}};
-  EXPECT_EQ(ItemOf(TextReport(report, {}), "Other load"),
-            "Other load node-1: loader (recorded) 0.39 CPUs, stress (pid 4711) 0.20 CPUs");
-  EXPECT_THAT(TextReport(report, {.width = 120, .sections = {"machines"}}),
-              HasSubstr("Other processes, on node-1: loader (recorded) 0.39 CPUs, stress"));
-}
-
-TEST(SectionsByName, WhatTheMachinesDid) {
-  analysis::Report report = Fleet(3, Job::kPyTorch);
-  report.machines[2].processes[0].usage.throttled_ns = kWindowNs / 5;
-  report.machines[1].processes[0].usage.sampled_ns = kWindowNs / 2;
-  report.machines[1].processes[0].usage.running_ns = kWindowNs / 2;
-  report.machines[1].processes[0].usage.waiting_ns = 0;
-  report.machines[0].others = {
-      {evidence::Relation::kSyncline, "lttng-consumerd", 12, kWindowNs / 50},
-      {evidence::Relation::kOther, "sshd", 13, kWindowNs / 1000}};
-  const std::string text = TextReport(report, {.width = 120, .sections = {"machines"}});
-  const auto row = [&](const std::string& name) {
-    const size_t begin = text.find("  " + name);
-    return std::regex_replace(text.substr(begin, text.find('\n', begin) - begin),
-                              std::regex("\\s+"), " ");
-  };
-  EXPECT_EQ(row("node-2 ·"), " node-2 · rank 2 node-2 60.0 % 1.0 % 20.0 % 19.0 % 1.25 0.02");
-  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 node-1 100.0 % 0.0 % 0.0 % 0.0 % 2.50 0.04");
-  EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
-  EXPECT_THAT(text, Not(HasSubstr("loader")));
-  EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));
-  EXPECT_THAT(text, HasSubstr("node-0: lttng-consumerd (pid 12, of Syncline) 0.02 CPUs\n"));
 }
 
 TEST(OneScreenText, ManyComplaintsAreCounted) {

@@ -21,12 +21,12 @@ using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
 using Json = nlohmann::ordered_json;
 
-Json JsonOf(const std::array<Change, kParts>& parts, bool taken_away_known) {
+Json JsonOf(const std::array<Change, kParts>& parts, const Comparison& comparison) {
   Json json = Json::object();
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
-    const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
-    json[PartJsonName(part)] = taken && !taken_away_known ? Json() : ChangeJson(parts[i]);
+    const bool known = PartKnown(part, comparison.taken_away_known, comparison.blocked_known);
+    json[PartJsonName(part)] = known ? ChangeJson(parts[i]) : Json();
   }
   return json;
 }
@@ -64,14 +64,14 @@ std::string ComparisonJson(const ComparedRecordings& compared) {
   Json json = ComparedJson(comparison, compared, by_why ? RefusalJsonName(comparison.refusal) : "",
                            RanksSideJson);
   json["taken_away_known"] = comparison.taken_away_known;
+  json["blocked_known"] = comparison.blocked_known;
   json["redacted"] = comparison.redacted;
   json["other_detail"] = comparison.other_detail;
   json["step"] = refused ? Json() : ChangeJson(comparison.step);
-  json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison.taken_away_known);
+  json["parts"] = refused ? Json() : JsonOf(comparison.parts, comparison);
   Json ranks = Json::array();
   for (const RankChange& rank : comparison.ranks) {
-    ranks.push_back(
-        {{"rank", rank.rank}, {"parts", JsonOf(rank.parts, comparison.taken_away_known)}});
+    ranks.push_back({{"rank", rank.rank}, {"parts", JsonOf(rank.parts, comparison)}});
   }
   json["ranks"] = std::move(ranks);
   json["only_before"] = comparison.only_before;

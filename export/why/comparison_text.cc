@@ -25,11 +25,6 @@ using analysis::why::RankChange;
 constexpr size_t kOperatorRows = 10;
 constexpr size_t kNameColumns = 60;
 
-bool TakenAway(size_t part) {
-  return part == static_cast<size_t>(Part::kThrottled) ||
-         part == static_cast<size_t>(Part::kWaitingForCpu);
-}
-
 // Of all ranks; those that are shown are chosen by their change.
 std::vector<NamedChange> RankRows(const Comparison& comparison) {
   std::vector<NamedChange> rows;
@@ -45,12 +40,15 @@ std::vector<NamedChange> RankRows(const Comparison& comparison) {
 void WriteParts(const Comparison& comparison, LabelledText* writer) {
   std::vector<NamedChange> parts;
   for (size_t part = 0; part < kParts; ++part) {
-    const bool measured = !TakenAway(part) || comparison.taken_away_known;
+    const bool measured =
+        PartKnown(static_cast<Part>(part), comparison.taken_away_known, comparison.blocked_known);
     parts.push_back({PartName(static_cast<Part>(part)),
                      measured ? std::optional(comparison.parts[part]) : std::nullopt});
   }
   WriteChanges(parts, comparison.step, RankRows(comparison), writer);
-  if (!comparison.taken_away_known) writer->Indented("-: not measured on every rank");
+  if (!comparison.taken_away_known || !comparison.blocked_known) {
+    writer->Indented("-: not measured on every rank");
+  }
   for (const int32_t rank : comparison.only_before) {
     writer->Indented(absl::StrCat("rank ", rank, " is only in the recording before"));
   }
@@ -104,8 +102,11 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
   std::vector<std::string> lines = IntervalSentences(comparison);
   if (!comparison.taken_away_known) {
     lines.push_back(
-        "throttling and waiting for a CPU were not measured on every rank of both recordings: that "
-        "time is in the other parts of both");
+        "throttling, waiting for a CPU and being blocked in the kernel were not all measured on "
+        "every rank of both recordings: that time is in the other parts of both");
+  } else if (!comparison.blocked_known) {
+    lines.push_back(
+        "being blocked in the kernel was not measured: that time is in the other parts of both");
   }
   if (comparison.other_detail) {
     lines.push_back(

@@ -81,9 +81,9 @@ std::string FlatText(const ComparedRecordings& compared) {
 
 TEST(ComparisonText, SaysWhatChangedAndWhereAndWhatTheIntervalDoesNotHold) {
   ComparedRecordings compared = Compared();
-  compared.limits = {
-      ResultOf("step > +5%", LimitResult::State::kAbove, compared.comparison.step),
-      ResultOf("input > +20%", LimitResult::State::kNotAbove, compared.comparison.parts[3])};
+  compared.limits = {ResultOf("step > +5%", LimitResult::State::kAbove, compared.comparison.step),
+                     ResultOf("input > +20%", LimitResult::State::kNotAbove,
+                              compared.comparison.parts[static_cast<size_t>(Part::kInput)])};
   const std::string text = FlatText(compared);
   EXPECT_THAT(
       text, AllOf(HasSubstr("NOW     tonight: 10.1 s, 2 ranks, 100 steps of one class"),

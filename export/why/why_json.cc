@@ -10,6 +10,7 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Answer;
+using analysis::why::BlockedSleep;
 using analysis::why::Cause;
 using analysis::why::CriticalPath;
 using analysis::why::FewerThreads;
@@ -107,27 +108,41 @@ Json JsonOf(const std::optional<FewerThreads>& threads) {
       {"others_process_threads", IfKnown(threads->others_threads > 0, threads->others_threads)}};
 }
 
+Json JsonOf(const std::optional<BlockedSleep>& sleep) {
+  if (!sleep.has_value()) return nullptr;
+  const bool sampled = !sleep->by_scheduler;
+  return {
+      {"by", sampled ? "samples" : "scheduler"},
+      {"asleep_samples", IfKnown(sampled, sleep->asleep)},
+      {"blocked_samples", IfKnown(sampled, sleep->blocked)},
+      {"major_faults_per_step", sleep->faults.has_value() ? Json(*sleep->faults) : Json()},
+      {"read_bytes_per_step", sleep->read_bytes.has_value() ? Json(*sleep->read_bytes) : Json()}};
+}
+
 // All keys, always: what does not apply, or is not known, is null.
 Json JsonOf(const Cause& cause) {
   const bool group = !cause.group.empty();
-  return {{"cause", CauseName(cause)},
-          {"amount_ns", JsonOf(cause.amount)},
-          {"own_ns", cause.own_ns},
-          {"cost_ns", JsonOf(cause.cost)},
-          {"group", group ? Json(cause.group) : Json()},
-          {"group_version", group ? Json(cause.group_version) : Json()},
-          {"quota_ns", group && cause.quota_ns >= 0 ? Json(cause.quota_ns) : Json()},
-          {"period_ns", group ? Json(cause.period_ns) : Json()},
-          {"periods", group ? Json(cause.periods) : Json()},
-          {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
-          {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
-          {"threads", JsonOf(cause.threads)},
-          {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
-             return Json{{"primitive", set.primitive},
-                         {"own", set.own},
-                         {"others", set.others},
-                         {"all_others", set.all_others}};
-           })}};
+  return {
+      {"cause", CauseName(cause)},
+      {"amount_ns", JsonOf(cause.amount)},
+      {"own_ns", cause.own_ns},
+      {"cost_ns", JsonOf(cause.cost)},
+      {"group", group ? Json(cause.group) : Json()},
+      {"group_version", group ? Json(cause.group_version) : Json()},
+      {"quota_ns", group && cause.quota_ns >= 0 ? Json(cause.quota_ns) : Json()},
+      {"period_ns", group ? Json(cause.period_ns) : Json()},
+      {"periods", group ? Json(cause.periods) : Json()},
+      {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
+      {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
+      {"threads", JsonOf(cause.threads)},
+      {"blocked", JsonOf(cause.blocked)},
+      {"loader_blocked", cause.loader_blocked.has_value() ? Json(*cause.loader_blocked) : Json()},
+      {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
+         return Json{{"primitive", set.primitive},
+                     {"own", set.own},
+                     {"others", set.others},
+                     {"all_others", set.all_others}};
+       })}};
 }
 
 Json JsonOf(const Answer& answer, const RankFinding& finding) {
@@ -167,13 +182,13 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"processor", JsonOf(finding.processor)}};
 }
 
-// `measured`: what was taken away from them is known, too.
-Json PartsJson(const analysis::why::PartTable& parts, bool known, bool measured) {
+// `known`: steps of the rank were taken apart.
+Json PartsJson(const analysis::why::PartTable& parts, bool known, const RankSummary& rank) {
   Json json;
   for (size_t i = 0; i < kParts; ++i) {
     const auto part = static_cast<Part>(i);
-    const bool taken = part == Part::kThrottled || part == Part::kWaitingForCpu;
-    json[std::string(PartJsonName(part)) + "_ns"] = IfKnown(taken ? measured : known, parts[i]);
+    const bool measured = PartKnown(part, rank.taken_away_known, rank.blocked_known);
+    json[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known && measured, parts[i]);
   }
   return json;
 }
@@ -188,9 +203,10 @@ Json JsonOf(const RankSummary& rank) {
           {"command", rank.command},
           {"step_ns", IfKnown(judged, rank.mean_step_ns)},
           {"own_work_ns", IfKnown(judged, rank.mean_own_ns)},
-          {"parts", PartsJson(rank.mean, judged, measured)},
+          {"parts", PartsJson(rank.mean, judged, rank)},
           {"covered_ppm", static_cast<int64_t>(std::floor(rank.covered * 1e6))},
           {"taken_away_known", rank.taken_away_known},
+          {"blocked_known", rank.blocked_known},
           {"allowed_cpus", IfKnown(rank.allowed_count > 0, rank.allowed_count)},
           {"unplaced_ns", IfKnown(measured, rank.unplaced_ns)},
           {"processor", JsonOf(rank.processor)},
@@ -205,7 +221,7 @@ Json PathJson(const Answer& answer) {
   const CriticalPath& path = *answer.path;
   Json ranks = Json::array();
   for (size_t i = 0; i < path.ranks.size(); ++i) {
-    Json parts = PartsJson(path.parts[i], true, answer.ranks[i].taken_away_known);
+    Json parts = PartsJson(path.parts[i], true, answer.ranks[i]);
     parts.erase("wait_and_transfer_ns");  // own work has none
     ranks.push_back({{"rank", answer.ranks[i].rank},
                      {"own_work_ns", JsonOf(path.ranks[i])},

@@ -20,6 +20,8 @@ using analysis::why::RankSummary;
 using analysis::why::Taker;
 
 constexpr size_t kShownMax = 6;
+constexpr double kManyFaults = 1;  // a step
+constexpr double kMostlyBlocked = 0.5;
 constexpr uint64_t kStepsWanted = 60;  // what `syncline why` records by default
 
 std::string NodeOf(const RankSummary& rank) { return "node " + Printed(rank.node); }
@@ -58,6 +60,18 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
   return absl::StrCat(own_cpu, "; `top` on ", NodeOf(rank), " may show who runs there");
 }
 
+std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
+  const std::string stack = "`cat /proc/PID/stack` there (as root) shows what it waits for";
+  if (cause.blocked.has_value() && cause.blocked->faults.value_or(0) >= kManyFaults) {
+    return absl::StrCat("give ", OnNode(rank),
+                        " more memory (limit of its container, swap), or do not map files that "
+                        "storage serves slowly; ",
+                        stack);
+  }
+  return absl::StrCat("find out what ", OnNode(rank), " reads or writes: ", stack,
+                      "; keep it in memory or on faster storage, or leave it to loader workers");
+}
+
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
   switch (cause.part) {
     case Part::kThrottled:
@@ -68,7 +82,13 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
                           " (from ", CpusText(cause), ")");
     case Part::kWaitingForCpu:
       return ForWaiting(rank, cause);
+    case Part::kBlocked:
+      return ForBlocked(rank, cause);
     case Part::kInput:
+      if (cause.loader_blocked.value_or(0) >= kMostlyBlocked) {
+        return absl::StrCat("make the storage faster that the data loader of ", OnNode(rank),
+                            " reads from, or give it more workers");
+      }
       return absl::StrCat("give the data loader of ", OnNode(rank),
                           " more workers, or make its preprocessing or its storage faster");
     case Part::kGarbageCollection:
@@ -131,6 +151,9 @@ std::string ForEverybody(const Answer& answer, Part part) {
                             "), or give each rank CPUs of its own");
       }
       return "start fewer processes and threads on the nodes, or give each rank CPUs of its own";
+    case Part::kBlocked:
+      return "find out what the ranks read or write (`cat /proc/PID/stack` as root shows what one "
+             "waits for): keep it in memory or on faster storage";
     case Part::kInput:
       return "give the data loaders of all ranks more workers, or make preprocessing or storage "
              "faster";

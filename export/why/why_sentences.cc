@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,7 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Answer;
+using analysis::why::BlockedSleep;
 using analysis::why::Cause;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
@@ -28,25 +28,13 @@ using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Taker;
 
+constexpr double kLoaderBlockedLeast = 0.2;  // of a worker's time: less is not said
+constexpr double kFaultsLeast = 0.05;        // a step: fewer are none, and fewer bytes
+constexpr double kReadBytesLeast = 512;
 // The end of a control group's path tells groups apart, and paths of Kubernetes are long.
 constexpr size_t kGroupColumns = 240;
 constexpr uint64_t kStepsSure =
     60;  // docs/findings.md: a lead without a cause is said from here on
-constexpr int64_t kLimitPercent = 2;
-constexpr int64_t kLimitNs = 500'000;
-
-std::string LimitText(const Answer& answer, const RankFinding& finding) {
-  const bool by_step = answer.mean_step_ns * kLimitPercent / 100 > kLimitNs;
-  return absl::StrCat(
-      Ms(LimitNs(answer, finding)), " ms (",
-      by_step ? absl::StrCat(finding.late ? kLimitPercent : 2 * kLimitPercent, " % of the step")
-              : std::string("the least that is judged"),
-      ")");
-}
-
-std::string RankName(const Answer& answer, const RankFinding& finding) {
-  return absl::StrCat("rank ", answer.ranks[finding.index].rank);
-}
 
 std::string RankOf(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
@@ -90,17 +78,6 @@ bool LoaderWaits(const Cause& cause) {
          cause.taker->cpu_ns == 0;
 }
 
-// Whether the scheduler's trace says who had the CPU.
-bool ByScheduler(const Answer& answer) {
-  if (answer.everybody_taker.has_value() && answer.everybody_taker->by_scheduler) return true;
-  for (const RankFinding& finding : answer.findings) {
-    for (const Cause& cause : finding.causes) {
-      if (cause.taker.has_value() && cause.taker->by_scheduler) return true;
-    }
-  }
-  return false;
-}
-
 std::string TakerSentence(const Taker& taker) {
   std::string whose;
   switch (taker.kind) {
@@ -135,6 +112,35 @@ std::string TakerSentence(const Taker& taker) {
     absl::StrAppend(&text, ", most by ", Printed(taker.name), " (pid ", taker.pid, ")");
   }
   return text;
+}
+
+// "0.3 major page faults", "2.1 MB read from storage for its process".
+std::vector<std::string> BlockedSentences(const Cause& cause, const std::string& share) {
+  std::vector<std::string> lines = {absl::StrCat(
+      "it is blocked in the kernel for ", share,
+      ": asleep where no signal ends it, mostly for storage (a file, a network file system, memory "
+      "that was paged out)")};
+  if (!cause.blocked.has_value()) return lines;
+  const BlockedSleep& sleep = *cause.blocked;
+  if (sleep.by_scheduler) {
+    lines.push_back("when it was blocked: by the scheduler's trace");
+  } else {
+    lines.push_back(absl::StrCat("how long: as ", sleep.blocked, " of the ", sleep.asleep,
+                                 " samples show that find it asleep in its own work"));
+  }
+  if (sleep.faults.has_value() && sleep.read_bytes.has_value()) {
+    const bool none = *sleep.faults < kFaultsLeast && *sleep.read_bytes < kReadBytesLeast;
+    lines.push_back(
+        none
+            ? std::string("no page fault that storage serves, and nothing read from storage for "
+                          "its process: perhaps it writes, or waits for a network file system or a "
+                          "lock in the "
+                          "kernel")
+            : absl::StrFormat("a step: %.1f page faults that storage serves, and %.1f kB read from "
+                              "storage for its process",
+                              *sleep.faults, *sleep.read_bytes / 1000));
+  }
+  return lines;
 }
 
 // Its time in the parts that causes name is visibly more than what these have more than the others.
@@ -177,27 +183,7 @@ std::string ComputeSentence(const Answer& answer) {
                       " % of the step is compute; whether that could be faster is not judged.");
 }
 
-size_t MeasuredRanks(const Answer& answer) {
-  return static_cast<size_t>(
-      std::count_if(answer.ranks.begin(), answer.ranks.end(),
-                    [](const RankSummary& rank) { return rank.taken_away_known; }));
-}
-
-uint64_t GapsOf(const Answer& answer) {
-  uint64_t gaps = 0;
-  std::set<std::string> nodes;  // ranks of a node share its samples
-  for (const RankSummary& rank : answer.ranks) {
-    if (nodes.insert(rank.node).second) gaps += rank.sample_gaps.value_or(0);
-  }
-  return gaps;
-}
-
 }  // namespace
-
-int64_t LimitNs(const Answer& answer, const RankFinding& finding) {
-  const int64_t limit_ns = std::max(kLimitNs, answer.mean_step_ns * kLimitPercent / 100);
-  return finding.late ? limit_ns : 2 * limit_ns;
-}
 
 std::string Ms(int64_t ns) {
   const int64_t size_ns = std::abs(ns);
@@ -230,6 +216,10 @@ std::string CpusText(const Cause& cause) {
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text + " CPU";
+}
+
+std::string RankName(const Answer& answer, const RankFinding& finding) {
+  return absl::StrCat("rank ", answer.ranks[finding.index].rank);
 }
 
 std::string LateSentence(const Answer& answer, const RankFinding& finding) {
@@ -269,8 +259,19 @@ std::vector<std::string> CauseSentences(const Answer& answer, const RankFinding&
       if (cause.taker.has_value()) lines.push_back(TakerSentence(*cause.taker));
       return lines;
     }
-    case Part::kInput:
-      return {absl::StrCat("its input is slow: its data loader takes ", share)};
+    case Part::kBlocked:
+      return BlockedSentences(cause, share);
+    case Part::kInput: {
+      std::vector<std::string> lines = {
+          absl::StrCat("its input is slow: its data loader takes ", share)};
+      if (cause.loader_blocked.value_or(0) >= kLoaderBlockedLeast) {
+        lines.push_back(absl::StrFormat(
+            "of its loader's workers one was blocked in the kernel, mostly for storage, in %.0f %% "
+            "of its samples",
+            100 * *cause.loader_blocked));
+      }
+      return lines;
+    }
     case Part::kGarbageCollection:
       return {absl::StrCat("Python collects garbage on it for ", share)};
     case Part::kCompute:
@@ -418,81 +419,6 @@ std::string EverybodyTakerSentence(const Answer& answer) {
 std::string LostSentence(const Answer& answer) {
   if (!answer.lost_events.has_value()) return "how many events were lost is not known";
   return absl::StrCat(Plural(*answer.lost_events, "event"), " lost");
-}
-
-std::vector<std::string> MarginSentences(const Answer& answer) {
-  std::vector<std::string> sentences;
-  std::string clocks;
-  if (!answer.findings.empty()) {
-    const bool late = std::any_of(answer.findings.begin(), answer.findings.end(),
-                                  [](const RankFinding& finding) { return finding.late; });
-    clocks = absl::StrCat(late ? "LATE and CAUSE hold" : "CAUSE holds",
-                          " whatever the clocks say (own work is timed on one clock); ");
-  } else if (answer.closest.has_value()) {
-    clocks = "the answer holds whatever the clocks say (own work is timed on one clock); ";
-  }
-  std::string unknown = absl::StrCat(clocks, "not known: ", Ms(answer.worst_not_covered_ns),
-                                     " ms a step not covered; ", LostSentence(answer));
-  if (const uint64_t gaps = GapsOf(answer); gaps > 0) {
-    absl::StrAppend(&unknown, "; ", Plural(gaps, "gap"), " in the samples");
-  }
-  sentences.push_back(std::move(unknown));
-  for (const RankFinding& finding : answer.findings) {
-    const bool named = finding.mostly_explained();
-    const MeanEstimate& decides = named ? finding.causes.front().amount : finding.lead;
-    std::string text = absl::StrCat(
-        RankName(answer, finding), " would not be ", named ? "named for a cause" : "called late",
-        " if the lower end of ", named ? "CAUSE" : "LATE", "'s interval, ", Ms(decides.lo_ns),
-        " ms, were not above ", LimitText(answer, finding));
-    if (answer.worst_not_covered_ns > decides.lo_ns - LimitNs(answer, finding)) {
-      absl::StrAppend(&text, "; what is not covered could change that");
-    }
-    sentences.push_back(std::move(text));
-  }
-  if (answer.incomplete) {
-    sentences.push_back(
-        "the recording is not complete (a node, a stream or a range of time is missing): what is "
-        "missing could overturn the answer");
-  }
-  return sentences;
-}
-
-std::vector<std::string> TrustSentences(const Answer& answer) {
-  double least = 1;
-  double most = 0;
-  int64_t period_ns = 0;
-  int version = 0;
-  for (const RankSummary& rank : answer.ranks) {
-    least = std::min(least, rank.covered);
-    most = std::max(most, rank.covered);
-    period_ns = std::max(period_ns, rank.sample_period_ns);
-    version = std::max(version, rank.group_version);
-  }
-  const size_t ranks = answer.ranks.size();
-  std::string text =
-      absl::StrFormat("%s covered %s%.1f %%; evidence: ",
-                      ranks == 1   ? std::string("the rank is")
-                      : ranks == 2 ? std::string("both ranks")
-                                   : absl::StrCat("all ", ranks, " ranks"),
-                      least < most ? "at least " : "", std::floor(least * 1000) / 10);
-  const bool compared = !answer.findings.empty() || answer.closest.has_value();
-  const char* const intervals = compared ? "; [low, high]: 95 % interval" : "";
-  const size_t measured = MeasuredRanks(answer);
-  if (measured == 0) {
-    return {absl::StrCat(text,
-                         "tasks only; missing: samples of processor time (throttled and "
-                         "waiting for a CPU were not measured)",
-                         intervals)};
-  }
-  absl::StrAppend(&text, "schedstat");
-  if (period_ns > 0) absl::StrAppendFormat(&text, " %.3g Hz", 1e9 / static_cast<double>(period_ns));
-  if (ByScheduler(answer)) absl::StrAppend(&text, ", scheduler's trace (who had the CPU)");
-  absl::StrAppend(&text, version > 0 ? absl::StrCat(", cgroup v", version)
-                                     : std::string(", no control group seen"));
-  if (measured < ranks) {
-    absl::StrAppend(&text, "; missing: samples of ", Plural(ranks - measured, "rank"));
-  }
-  return {text + intervals};
 }
 
 }  // namespace syncline::report

@@ -30,6 +30,9 @@ std::string Printed(std::string_view name, size_t columns_max = 60);
 // "0.7 CPU"; "not known" without a quota.
 std::string CpusText(const analysis::why::Cause& cause);
 
+// "rank 1".
+std::string RankName(const analysis::why::Answer& answer,
+                     const analysis::why::RankFinding& finding);
 std::string LateSentence(const analysis::why::Answer& answer,
                          const analysis::why::RankFinding& finding);
 // One paragraph each: the cause with its share, then who or what it is.

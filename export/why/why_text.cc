@@ -68,9 +68,10 @@ std::vector<size_t> ColumnsOf(const Answer& answer, size_t columns_max) {
   return chosen;
 }
 
-bool TakenAway(size_t part) {
-  return part == static_cast<size_t>(Part::kThrottled) ||
-         part == static_cast<size_t>(Part::kWaitingForCpu);
+// Whether a row of the table, a part or the step, is known of the rank.
+bool IsKnown(size_t row, const RankSummary& rank) {
+  return row == kParts ||
+         PartKnown(static_cast<Part>(row), rank.taken_away_known, rank.blocked_known);
 }
 
 // How many ranks the terminal has room for.
@@ -79,7 +80,7 @@ size_t RoomFor(const Answer& answer, size_t width) {
   for (const RankSummary& rank : answer.ranks) {
     widest = std::max(widest, absl::StrCat("rank ", rank.rank).size());
     widest = std::max(widest, Tenths(rank.mean_step_ns / kTenthNs).size());
-    if (!rank.taken_away_known && answer.ranks.size() <= 2) {
+    if (!(rank.taken_away_known && rank.blocked_known) && answer.ranks.size() <= 2) {
       widest = std::max(widest, sizeof(kNotMeasured) - 1);
     }
   }
@@ -104,7 +105,7 @@ void WriteTable(const Answer& answer, LabelledText* writer) {
     std::vector<std::string> row = {
         part == kParts ? "  step" : absl::StrCat("  ", PartName(static_cast<Part>(part)))};
     for (size_t i = 0; i < columns.size(); ++i) {
-      const bool known = !TakenAway(part) || answer.ranks[chosen[i]].taken_away_known;
+      const bool known = IsKnown(part, answer.ranks[chosen[i]]);
       row.push_back(known ? Tenths(columns[i][part]) : unmeasured);
       dashes = dashes || (!known && unmeasured == "-");
     }

@@ -89,11 +89,17 @@ std::string LargestDifference(const Answer& answer, const RankFinding& finding) 
                       " ms a step, on rank ", middle->rank, " ", Ms(middle->mean[at]), " ms");
 }
 
-// How much longer than the rank in the middle it sleeps in its own work.
+// How much longer than the rank in the middle it sleeps in its own work, but for what is known to
+// be sleep in which it was blocked.
 int64_t SleepsLongerNs(const Answer& answer, const RankFinding& finding) {
   const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/true);
   if (middle == nullptr || !finding.processor.has_value()) return 0;
-  return finding.processor->asleep_ns - middle->processor->asleep_ns - NamedInputNs(finding);
+  const RankSummary& rank = answer.ranks[finding.index];
+  const auto blocked = static_cast<size_t>(Part::kBlocked);
+  const bool known = rank.blocked_known && middle->blocked_known;
+  const int64_t blocked_ns = known ? rank.mean[blocked] - middle->mean[blocked] : 0;
+  return finding.processor->asleep_ns - middle->processor->asleep_ns - NamedInputNs(finding) -
+         blocked_ns;
 }
 
 // Own work as the kernel counts it, beside that of the rank in the middle of the others.
@@ -156,9 +162,11 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
                     Ms(rank.mean[static_cast<size_t>(Part::kWaitingForCpu)]),
                     " ms) cannot be compared with theirs. It accuses nobody");
   } else if (SleepsAtHome(answer, finding)) {
-    absl::StrAppend(&text, ": the rank sleeps or blocks ", Ms(SleepsLongerNs(answer, finding)),
-                    " ms a step longer in its own work (a file, a lock, a sleep); what it waits "
-                    "for was not recorded");
+    const bool known = answer.ranks[finding.index].blocked_known;
+    absl::StrAppend(&text, ": the rank sleeps ", known ? "" : "or blocks ",
+                    Ms(SleepsLongerNs(answer, finding)), " ms a step longer in its own work (",
+                    known ? "a lock, a connection, a sleep" : "a file, a lock, a sleep",
+                    "); what it waits for was not recorded");
   } else {
     absl::StrAppend(&text, ": what was measured does not explain it. It accuses nobody: a slower ",
                     "core does the same in a healthy job");
@@ -177,8 +185,9 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
 }
 
 bool IsCompared(const RankFinding& finding) {
-  return std::none_of(finding.not_causes.begin(), finding.not_causes.end(),
-                      [](const NotACause& one) { return !one.measured; });
+  return std::none_of(
+      finding.not_causes.begin(), finding.not_causes.end(),
+      [](const NotACause& one) { return !one.measured && one.part != Part::kBlocked; });
 }
 
 bool SleepsAtHome(const Answer& answer, const RankFinding& finding) {

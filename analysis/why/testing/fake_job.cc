@@ -15,6 +15,8 @@ constexpr int32_t kDriverTid = 100;
 constexpr char kExecutes[] = "dnnl::primitive::execute";
 constexpr uint32_t kGroup = 7;               // of the collectives
 constexpr int64_t kBeginNs = 1'000'000'000;  // as Clock has it
+constexpr int64_t kFaultsAtOnce = 4;         // when it is blocked
+constexpr int64_t kPageBytes = 4096;         // read for a page fault
 constexpr uint32_t kThreads = 9;             // of a process, besides those on which it computes
 
 // What it has of all operators; all else it has in one alone.
@@ -91,30 +93,48 @@ void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Tro
   const int64_t begin_ns = clock.now_ns;
   Compute(rank, Jitter(ns), trouble);
   if (trouble != nullptr) {
-    clock.now_ns += trouble->throttled_ns + trouble->queued_ns + trouble->asleep_ns;
+    clock.now_ns += trouble->throttled_ns + trouble->queued_ns;
     clock.run_queue_ns += trouble->throttled_ns + trouble->queued_ns;
     clock.throttled_ns += trouble->throttled_ns;
     clock.periods += trouble->throttled_ns > 0 ? 1 : 0;
+    Sleep(rank, trouble->asleep_ns, 'S');
   }
   Span(rank, name, "PyTorch", begin_ns, 2, shape);
   Sample(rank);
 }
 
-void FakeJob::Sample(size_t rank) {
+// With the samples that come due meanwhile.
+void FakeJob::Sleep(size_t rank, int64_t ns, char state) {
   Clock& clock = clocks_[rank];
-  if (!options_.samples || clock.now_ns - clock.sampled_ns < kPeriodNs) return;
-  clock.sampled_ns = clock.now_ns;
+  const int64_t until_ns = clock.now_ns + ns;
+  while (options_.samples && clock.due_ns > clock.now_ns && clock.due_ns < until_ns) {
+    clock.now_ns = clock.due_ns;
+    Sample(rank, state);
+  }
+  clock.now_ns = until_ns;
+}
+
+void FakeJob::Sample(size_t rank, char state) {
+  Clock& clock = clocks_[rank];
+  if (!options_.samples || clock.now_ns < clock.due_ns) return;
+  // As the sampler does it: not in step with the job.
+  clock.due_ns = clock.now_ns + kPeriodNs / 2 + static_cast<int64_t>(pauses_() % kPeriodNs);
   evidence::Evidence& evidence = evidence_[rank];
   const int64_t at_ns = clock.now_ns + 10 * kUs;
   evidence.thread_samples.push_back(
       {0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns, clock.run_queue_ns, static_cast<int32_t>(rank)});
+  if (options_.states) {
+    evidence.thread_samples.back().state = state;
+    evidence.thread_samples.back().major_faults = clock.major_faults;
+  }
   evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
                                     static_cast<int64_t>(clock.periods), clock.throttled_ns,
                                     70 * kMs, 100 * kMs});
   const size_t fewer = At(options_.trouble, rank).threads;
   const auto threads = static_cast<uint32_t>(fewer > 0 ? fewer : options_.threads);
   evidence.recorded_samples.push_back({0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + HelpersNs(rank),
-                                       -1, kThreads + threads + At(options_.more_threads, rank)});
+                                       -1, kThreads + threads + At(options_.more_threads, rank),
+                                       clock.major_faults * kPageBytes});
   if (options_.helper_sampled) {
     evidence.thread_samples.push_back({1, at_ns, at_ns + 2 * kUs,
                                        clock.now_ns - kBeginNs - clock.starved_ns, clock.starved_ns,
@@ -178,6 +198,10 @@ void FakeJob::WorkUntilLaunch(size_t rank, const Trouble* trouble) {
     Span(rank, "garbage collection", "python", begin_ns, 0);
   }
   Run(rank, 200 * kUs + (trouble != nullptr ? trouble->host_ns : 0));  // the program's own
+  if (trouble != nullptr && trouble->blocked_ns > 0) {
+    clock.major_faults += kFaultsAtOnce;
+    Sleep(rank, trouble->blocked_ns, 'D');
+  }
   Operator(rank, "ConvolutionBackward0", 6 * kMs, trouble);
   Launch(rank, "allreduce");
 }
@@ -289,7 +313,6 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
   }
   // The optimizer's step before the first: where steps begin.
   for (size_t rank = 0; rank < ranks; ++rank) {
-    clocks_[rank].sampled_ns -= kPeriodNs;
     if (options_.trouble.contains(rank)) clocks_[rank].slower = options_.trouble[rank].slower;
     const int64_t begin_ns = clocks_[rank].now_ns;
     Operator(rank, "aten::add_", 300 * kUs, nullptr);

@@ -24,6 +24,7 @@ struct Trouble {
   int64_t input_ns = 0;      // the batch takes longer
   int64_t garbage_ns = 0;    // Python collects
   int64_t asleep_ns = 0;     // an operator sleeps: no counter shows it
+  int64_t blocked_ns = 0;    // the program's own code is blocked in the kernel
   bool more_work = false;    // one operator of another shape, that takes 4 ms longer
   // With FakeJobOptions::set: the same convolution by another instruction set, which takes so much
   // longer and reorders more.
@@ -47,6 +48,7 @@ struct FakeJobOptions {
   std::map<size_t, Trouble> trouble;  // by rank
   size_t every = 1;                   // the trouble comes in each so many-th step
   bool samples = true;
+  bool states = true;             // samples also say in which state the driver is
   size_t threads = 1;             // on which operators run
   std::string set;                // "avx512_core": oneDNN's, of a primitive in the convolution
   bool marks = false;             // the program marks its steps itself
@@ -81,8 +83,9 @@ class FakeJob {
     int64_t helpers_ns = 0;  // processor time of other threads
     int64_t starved_ns = 0;
     double slower = 1;
-    int64_t sampled_ns = 1'000'000'000;
+    int64_t due_ns = 1'000'000'000;  // the next sample
     uint64_t periods = 0;
+    int64_t major_faults = 0;
   };
 
   NameId Name(std::string_view text);
@@ -99,13 +102,15 @@ class FakeJob {
   void WorkUntilLaunch(size_t rank, const Trouble* trouble);
   void Launch(size_t rank, std::string_view collective);
   void Meet();  // all wait for the last one
-  void Sample(size_t rank);
+  void Sleep(size_t rank, int64_t ns, char state);
+  void Sample(size_t rank, char state = 'R');
   int64_t HelpersNs(size_t rank) const;        // processor time of all threads but the driver
   void SetClock(size_t rank, int64_t off_ns);  // of what is made of it
   int64_t Jitter(int64_t ns);
 
   FakeJobOptions options_;
   std::mt19937_64 random_;
+  std::mt19937_64 pauses_{7};  // between samples
   std::map<std::string, NameId, std::less<>> names_;
   JobInput input_;
   std::deque<evidence::Evidence> evidence_;

@@ -60,7 +60,11 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
   }
   for (const evidence::ThreadSample& one : from.thread_samples) {
     absl::StrAppend(out, "t ", one.thread, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
-                    one.on_cpu_ns, " ", one.run_queue_ns, " ", one.cpu, "\n");
+                    one.on_cpu_ns, " ", one.run_queue_ns, " ", one.cpu);
+    if (one.state != 0) {
+      absl::StrAppend(out, " ", std::string(1, one.state), " ", one.major_faults);
+    }
+    absl::StrAppend(out, "\n");
   }
   for (const evidence::GroupSample& one : from.group_samples) {
     absl::StrAppend(out, "g ", one.group, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
@@ -74,7 +78,8 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
   for (const evidence::ProcessSample& one : from.recorded_samples) {
     absl::StrAppend(out, "u ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
                     one.cpu_ns);
-    if (one.threads > 0) absl::StrAppend(out, " ", one.threads);
+    if (one.threads > 0 || one.read_bytes >= 0) absl::StrAppend(out, " ", one.threads);
+    if (one.read_bytes >= 0) absl::StrAppend(out, " ", one.read_bytes);
     absl::StrAppend(out, "\n");
   }
   for (size_t i = 0; i < from.processes.size(); ++i) {
@@ -281,6 +286,11 @@ class Reader {
       one.on_cpu_ns = Number();
       one.run_queue_ns = Number();
       one.cpu = Number<int32_t>();
+      if (More()) {
+        const std::string_view state = Word();
+        one.state = state.size() == 1 ? state[0] : '\0';
+        one.major_faults = Number();
+      }
       wrong_ |= one.thread >= to.threads.size();
     } else if (kind == 'g') {
       evidence::GroupSample& one = to.group_samples.emplace_back();
@@ -300,7 +310,8 @@ class Reader {
       one.until_ns = one.at_ns + Number();
       one.cpu_ns = Number();
       if (kind == 'p') one.cpu = Number<int32_t>();
-      if (kind == 'u' && next_ < words_.size()) one.threads = Number<uint32_t>();
+      if (kind == 'u' && More()) one.threads = Number<uint32_t>();
+      if (kind == 'u' && More()) one.read_bytes = Number();
       wrong_ |= one.process >= to.processes.size();
     } else if (kind == 'A') {
       const auto process = Number<uint32_t>();

@@ -34,6 +34,7 @@ RankSummary RankOf(int32_t rank, const std::string& node, const PartTable& parts
                         summary.mean[static_cast<size_t>(Part::kNotCovered)];
   summary.covered = 0.9991;
   summary.taken_away_known = true;
+  summary.blocked_known = true;
   summary.sample_period_ns = 50'000'000;
   summary.group_version = 1;
   summary.sample_gaps = 0;
@@ -46,8 +47,8 @@ Answer TwoRanks() {
   answer.window_ns = 10'000'000'000;
   answer.classes = {{"all_reduce x3", 104, 10'000'000'000}};
   answer.steps = 104;
-  answer.ranks = {RankOf(0, "alpha", {581, 0, 6, 11, 24, 3, 332, 5}),
-                  RankOf(1, "beta", {587, 298, 8, 12, 26, 7, 19, 5})};
+  answer.ranks = {RankOf(0, "alpha", {581, 0, 6, 0, 11, 24, 3, 332, 5}),
+                  RankOf(1, "beta", {587, 298, 8, 0, 12, 26, 7, 19, 5})};
   answer.mean_step_ns = answer.ranks[0].mean_step_ns;
   answer.clock_bound_ns = 1'200;
   answer.lost_events = 0;
@@ -115,7 +116,7 @@ Answer ManyRanks() {
   answer.ranks.clear();
   for (int32_t rank = 0; rank < 64; ++rank) {
     answer.ranks.push_back(RankOf(rank, "node" + std::to_string(rank / 8),
-                                  {500 + rank, 0, 6, 11, 24, 3, 332 - rank, 5}));
+                                  {500 + rank, 0, 6, 0, 11, 24, 3, 332 - rank, 5}));
   }
   answer.findings[0].index = 40;
   return answer;

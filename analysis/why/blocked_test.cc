@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "analysis/why/explain.h"
+#include "analysis/why/testing/fake_job.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr auto kBlockedAt = static_cast<size_t>(Part::kBlocked);
+constexpr auto kHostAt = static_cast<size_t>(Part::kHostCode);
+
+Answer AnswerOf(FakeJobOptions options) { return Explain(FakeJob(std::move(options)).input()); }
+
+double InMs(int64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+const NotACause* NotBlocked(const RankFinding& finding) {
+  for (const NotACause& one : finding.not_causes) {
+    if (one.part == Part::kBlocked) return &one;
+  }
+  return nullptr;
+}
+
+TEST(Blocked, IsNamedWithItsAmountAndWhatCameWithIt) {
+  const Answer answer = AnswerOf({.steps = 200, .trouble = {{1, {.blocked_ns = 8 * kMs}}}});
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  ASSERT_EQ(answer.findings.size(), 1);
+  EXPECT_EQ(answer.findings[0].index, 1);
+  ASSERT_EQ(answer.findings[0].causes.size(), 1);
+  const Cause& cause = answer.findings[0].causes[0];
+  EXPECT_EQ(cause.part, Part::kBlocked);
+  EXPECT_NEAR(InMs(cause.amount.est_ns), 8, 0.8);
+  EXPECT_LE(cause.amount.lo_ns, 8 * kMs);
+  EXPECT_GE(cause.amount.hi_ns, 8 * kMs);
+  ASSERT_TRUE(cause.blocked.has_value());
+  EXPECT_FALSE(cause.blocked->by_scheduler);
+  EXPECT_EQ(cause.blocked->asleep, cause.blocked->blocked) << "it never sleeps otherwise";
+  ASSERT_TRUE(cause.blocked->faults.has_value());
+  EXPECT_NEAR(*cause.blocked->faults, 4, 0.2);
+  ASSERT_TRUE(cause.blocked->read_bytes.has_value());
+  EXPECT_NEAR(*cause.blocked->read_bytes, 4 * 4096, 2000);
+  // It is taken from where it was.
+  EXPECT_NEAR(InMs(answer.ranks[1].mean[kHostAt]), InMs(answer.ranks[0].mean[kHostAt]), 0.8);
+  EXPECT_EQ(answer.ranks[0].mean[kBlockedAt], 0);
+}
+
+TEST(Blocked, OtherSleepIsNone) {
+  const Answer answer = AnswerOf({.steps = 200, .trouble = {{1, {.asleep_ns = 8 * kMs}}}});
+  ASSERT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  const NotACause* const blocked = NotBlocked(answer.findings[0]);
+  ASSERT_NE(blocked, nullptr);
+  EXPECT_TRUE(blocked->measured);
+  EXPECT_EQ(blocked->amount_ns, 0);
+  EXPECT_EQ(answer.ranks[1].mean[kBlockedAt], 0);
+}
+
+TEST(Blocked, OfBothKindsOfSleepItsPart) {
+  const Trouble trouble{.asleep_ns = 4 * kMs, .blocked_ns = 8 * kMs};
+  const Answer answer = AnswerOf({.steps = 900, .trouble = {{1, trouble}}});
+  ASSERT_EQ(answer.verdict, Verdict::kCause);
+  const Cause& cause = answer.findings[0].causes[0];
+  EXPECT_EQ(cause.part, Part::kBlocked);
+  EXPECT_LE(cause.amount.lo_ns, 8 * kMs);
+  EXPECT_GE(cause.amount.hi_ns, 8 * kMs);
+  EXPECT_NEAR(InMs(cause.amount.est_ns), 8, 1);
+  EXPECT_LT(cause.blocked->least, 1);
+  EXPECT_GT(cause.blocked->most, 1);
+  EXPECT_NEAR(InMs(answer.findings[0].unexplained_ns()), 4, 1.2);
+}
+
+TEST(Blocked, SamplesWithoutStatesSayThatItIsNotKnown) {
+  const Answer answer =
+      AnswerOf({.steps = 200, .trouble = {{1, {.blocked_ns = 8 * kMs}}}, .states = false});
+  ASSERT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  const NotACause* const blocked = NotBlocked(answer.findings[0]);
+  ASSERT_NE(blocked, nullptr);
+  EXPECT_FALSE(blocked->measured);
+  EXPECT_FALSE(answer.ranks[1].blocked_known);
+  EXPECT_TRUE(answer.ranks[1].taken_away_known);
+}
+
+TEST(Blocked, AFewSamplesNameNobody) {
+  // 32 steps last about 0.8 s: some 16 samples, a third of which find it blocked.
+  const Answer answer = AnswerOf({.steps = 32, .trouble = {{1, {.blocked_ns = 8 * kMs}}}});
+  for (const RankFinding& finding : answer.findings) EXPECT_TRUE(finding.causes.empty());
+}
+
+TEST(Blocked, WhereAllRanksAreNobodyIsNamed) {
+  const Trouble trouble{.blocked_ns = 8 * kMs};
+  const Answer answer = AnswerOf({.steps = 200, .trouble = {{0, trouble}, {1, trouble}}});
+  EXPECT_EQ(answer.verdict, Verdict::kEverybody);
+  EXPECT_EQ(answer.everybody, std::vector<Part>{Part::kBlocked});
+}
+
+// ---- the cut itself
+
+struct Made {
+  evidence::Evidence evidence;
+  evidence::Scheduling scheduling;
+  RankInput rank;
+  RankSamples samples;
+  std::vector<OwnInterval> steps;
+  std::vector<Piece> pieces;
+  std::vector<PartTable> tables;
+
+  std::optional<BlockedSleep> Cut() {
+    return CutBlocked({&rank, 7, &samples, steps}, &pieces, &tables);
+  }
+};
+
+// Steps of 100 ms: 40 of host code, 30 of compute, 30 of waiting.
+Made MadeOf(size_t steps) {
+  Made made;
+  for (size_t i = 0; i < steps; ++i) {
+    const int64_t at_ns = static_cast<int64_t>(i) * 100 * kMs;
+    const auto step = static_cast<int32_t>(i);
+    made.steps.push_back({at_ns, at_ns + 100 * kMs});
+    made.pieces.push_back({at_ns, at_ns + 40 * kMs, Part::kHostCode, kNoTask, step});
+    made.pieces.push_back({at_ns + 40 * kMs, at_ns + 70 * kMs, Part::kCompute, 1, step});
+    made.pieces.push_back(
+        {at_ns + 70 * kMs, at_ns + 100 * kMs, Part::kWaitAndTransfer, kNoTask, step});
+  }
+  made.tables = TablesOf(made.pieces, steps);
+  made.evidence.processes = {{.relation = evidence::Relation::kRecorded, .pid = 7}};
+  made.rank.evidence = nullptr;
+  return made;
+}
+
+TEST(Blocked, ByTheSchedulersTraceItIsExact) {
+  Made made = MadeOf(10);
+  made.rank.evidence = &made.evidence;
+  made.rank.evidence_process = 0;
+  made.scheduling.processes.resize(1);
+  made.scheduling.threads = {{0, 7, 7, "python"}, {0, 8, 8, "python"}};
+  // Blocked from 10 to 25 ms of each step, and from 65 to 75, of which 5 are a wait; asleep
+  // otherwise from 30 to 35. Another thread is blocked all the time.
+  for (int64_t step = 0; step < 10; ++step) {
+    const int64_t at_ns = step * 100 * kMs;
+    const auto turn = [&](int64_t until, int64_t ran, int64_t pause, evidence::Pause why) {
+      evidence::Turn one;
+      one.until_ns = at_ns + until * kMs;
+      one.ran_ns = ran * kMs;
+      one.pause_ns = pause * kMs;
+      one.pause = why;
+      made.scheduling.turns.push_back(one);
+    };
+    turn(10, 10, 0, evidence::Pause::kPreempted);
+    turn(30, 5, 15, evidence::Pause::kUninterruptible);
+    turn(65, 30, 5, evidence::Pause::kSlept);
+    turn(80, 5, 10, evidence::Pause::kUninterruptible);
+    turn(100, 0, 20, evidence::Pause::kSlept);
+    evidence::Turn other;
+    other.thread = 1;
+    other.until_ns = at_ns + 100 * kMs;
+    other.pause_ns = 100 * kMs;
+    other.pause = evidence::Pause::kUninterruptible;
+    made.scheduling.turns.push_back(other);
+  }
+  made.rank.scheduling = &made.scheduling;
+  made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
+  made.samples.growths.resize(2);
+  const auto sleep = made.Cut();
+  ASSERT_TRUE(sleep.has_value());
+  EXPECT_TRUE(sleep->by_scheduler);
+  for (const PartTable& table : made.tables) {
+    EXPECT_EQ(table[kBlockedAt], 20 * kMs);
+    EXPECT_EQ(table[kHostAt], 25 * kMs);
+    EXPECT_EQ(table[static_cast<size_t>(Part::kCompute)], 25 * kMs);
+    EXPECT_EQ(table[static_cast<size_t>(Part::kWaitAndTransfer)], 30 * kMs);
+  }
+}
+
+TEST(Blocked, ATraceOfHalfTheTimeIsNotUsed) {
+  Made made = MadeOf(10);
+  made.rank.evidence = &made.evidence;
+  made.rank.evidence_process = 0;
+  made.scheduling.processes.resize(1);
+  made.scheduling.threads = {{0, 7, 7, "python"}};
+  evidence::Turn turn;
+  turn.until_ns = 500 * kMs;
+  turn.pause_ns = 500 * kMs;
+  turn.pause = evidence::Pause::kUninterruptible;
+  made.scheduling.turns.push_back(turn);
+  made.rank.scheduling = &made.scheduling;
+  made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
+  made.samples.growths.resize(2);
+  EXPECT_FALSE(made.Cut().has_value());
+  for (const PartTable& table : made.tables) EXPECT_EQ(table[kBlockedAt], 0);
+}
+
+// Whatever samples say, steps keep their length, and no piece loses more than it has.
+TEST(Blocked, PartsAddUpToTheStep) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 50; ++round) {
+    Made made = MadeOf(20);
+    made.rank.evidence = &made.evidence;
+    made.rank.evidence_process = 0;
+    int64_t on_cpu_ns = 0;
+    int64_t run_queue_ns = 0;
+    for (int64_t at_ns = 0; at_ns < 2000 * kMs;) {
+      Reading reading{at_ns, on_cpu_ns, run_queue_ns};
+      reading.state = "RSDDS"[random() % 5];
+      reading.major_faults = at_ns / kMs;
+      made.samples.driver.push_back(reading);
+      const auto next_ns = static_cast<int64_t>(20 + random() % 60) * kMs;
+      on_cpu_ns += next_ns * static_cast<int64_t>(random() % 100) / 120;
+      run_queue_ns += next_ns * static_cast<int64_t>(random() % 100) / 500;
+      at_ns += next_ns;
+    }
+    made.samples.growths.resize(made.samples.driver.size() - 1);
+    const auto sleep = made.Cut();
+    ASSERT_TRUE(sleep.has_value());
+    EXPECT_LE(sleep->least, 1);
+    EXPECT_GE(sleep->most, 1);
+    EXPECT_LE(sleep->blocked, sleep->asleep);
+    int64_t blocked_ns = 0;
+    for (const PartTable& table : made.tables) {
+      EXPECT_EQ(std::accumulate(table.begin(), table.end(), int64_t{0}), 100 * kMs);
+      for (const int64_t ns : table) EXPECT_GE(ns, 0);
+      blocked_ns += table[kBlockedAt];
+    }
+    EXPECT_GT(blocked_ns, 0);
+    for (const Piece& piece : made.pieces) {
+      EXPECT_LE(piece.taken_ns, piece.length_ns());
+      EXPECT_EQ(piece.taken_ns, piece.blocked_ns);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syncline::analysis::why
