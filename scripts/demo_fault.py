@@ -36,6 +36,10 @@ FAULTS = {
         f"It is in the job: the storage behind the data loader of rank {RANK} needs 20 ms a batch.",
         f"--fault loader --fault-rank {RANK} --dose 20",
     ),
+    "storage": Fault(
+        f"It is in the job: rank {RANK} reads a file that is not in memory, for 20 ms a step.",
+        f"--fault storage --fault-rank {RANK} --dose 20",
+    ),
     "gc": Fault(
         f"It is in the job: rank {RANK} has many objects alive and collects garbage every second "
         "step, 40 ms each time.",

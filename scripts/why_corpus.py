@@ -11,6 +11,7 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
   thief          another process takes a share of its core
   loader         its data loader waits, or computes
   gc             it collects garbage, with many objects alive
+  storage        it waits for storage: reads a file, or has it mapped
   isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
   and, where nobody may be named with a cause:
   sleep          one of its operators sleeps
@@ -47,15 +48,16 @@ sys.path.insert(0, REPOSITORY)
 from tests.integration.fleet import Fleet  # noqa: E402  (after the path is set)
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 
-KINDS = {  # in 34 runs
-    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "isa": 2},
+KINDS = {  # in 38 runs
+    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
     **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
 }
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
-    **{"loader": "input", "gc": "garbage_collection", "isa": "instruction_set"},
+    **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
+    "isa": "instruction_set",
 }
-IN_THE_JOB = ("loader", "gc", "sleep", "batch", "prefetched")  # train.py's own options
+IN_THE_JOB = ("loader", "gc", "storage", "sleep", "batch", "prefetched")  # train.py's own options
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 PYTHON = "/opt/torch/bin/python"
@@ -119,6 +121,8 @@ def labels(runs, rng):
                 label.variant = rng.choice(("on the pod", "on the container"))
             if kind == "loader":
                 label.variant = ("waits", "computes")[number % 2]
+            if kind == "storage":
+                label.variant = ("reads", "mapped")[number % 2]
             if kind == "isa":
                 label.variant = ("AVX2", "SSE41")[number % 2]
             if kind == "gc":
@@ -175,6 +179,8 @@ class Training:
             words += ["--dose", f"{self.dose():.3f}"]
         if label.variant == "computes":
             words.append("--loader-computes")
+        if label.variant == "mapped":
+            words.append("--mapped")
         if label.kind == "gc":
             words += ["--gc-every", label.variant.split()[1]]
         return " ".join(map(str, words))

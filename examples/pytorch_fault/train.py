@@ -8,6 +8,7 @@ machines with several networks), and trains until it is ended.
 Faults that hold a rank up (--dose is milliseconds a step):
   loader      its data loader is slow: it waits for storage (or computes, with --loader-computes)
   gc          it collects garbage every --gc-every steps, and has many objects alive
+  storage     it reads a file that is not in memory (or has it mapped, with --mapped)
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
@@ -16,7 +17,9 @@ What looks like one of them, and is not:
 
 import argparse
 import gc
+import mmap
 import os
+import tempfile
 import time
 
 import numpy as np
@@ -28,7 +31,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 BATCH_SIZE = 160
-FAULTS = ("none", "loader", "gc", "prefetched", "batch", "sleep")
+FAULTS = ("none", "loader", "gc", "storage", "prefetched", "batch", "sleep")
 ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
 
 
@@ -105,6 +108,35 @@ class Garbage:
         return min(once() for _ in range(3))
 
 
+class Storage:
+    """A file in the current directory of which nothing stays in memory: who reads it waits."""
+
+    PIECE, PIECES = 2**20, 64
+
+    def __init__(self, mapped):
+        self._file = tempfile.TemporaryFile(dir=".")
+        for _ in range(self.PIECES):
+            self._file.write(os.urandom(self.PIECE))
+        os.fsync(self._file.fileno())
+        self._map = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ) if mapped else None
+        self._next = 0
+
+    def _read(self):
+        begin = self._next % self.PIECES * self.PIECE
+        self._next += 1
+        if self._map:
+            self._map.madvise(mmap.MADV_DONTNEED, begin, self.PIECE)
+        os.posix_fadvise(self._file.fileno(), begin, self.PIECE, os.POSIX_FADV_DONTNEED)
+        if self._map:
+            return sum(self._map[at] for at in range(begin, begin + self.PIECE, mmap.PAGESIZE))
+        return len(os.pread(self._file.fileno(), self.PIECE, begin))
+
+    def read_for(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._read()
+
+
 def train(network, options, dose_s):
     """Trains for ever; dose_s: {fault: seconds a step}, of this rank."""
     dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes)
@@ -121,9 +153,12 @@ def train(network, options, dose_s):
     optimizer = torch.optim.SGD(network.parameters(), lr=0.02, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()
     garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
+    storage = Storage(options.mapped) if dose_s["storage"] else None
     dist.barrier()
     begin = time.monotonic()
     for step, (images, labels) in enumerate(loader, 1):
+        if storage:
+            storage.read_for(dose_s["storage"])
         optimizer.zero_grad()
         loss = loss_of(network(images), labels)
         loss.backward()
@@ -150,6 +185,7 @@ def main():
     parser.add_argument("--dose", type=float, default=0, help="how much of it, see above")
     parser.add_argument("--loader-computes", action="store_true", help="it does not wait, it works")
     parser.add_argument("--gc-every", type=int, default=2, metavar="STEPS")
+    parser.add_argument("--mapped", action="store_true", help="storage: by a map, not by reading")
     parser.add_argument("--threads", type=int, default=1, help="that compute (default 1)")
     parser.add_argument("--report-every", type=int, default=100, metavar="STEPS")
     options = parser.parse_args()

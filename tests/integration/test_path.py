@@ -8,7 +8,9 @@ collective. What a change saves is seen by the job's own clock.
 import json
 import os
 import re
+import shutil
 import statistics
+import subprocess
 
 import pytest
 
@@ -29,6 +31,7 @@ WITH_LARGE = (20, 5, 5, 20, 8, 0)
 WITHOUT_INPUT = (0, 5, 5, 20, 0, 0)
 PIPELINE = (20, 0, 0, 8, 0, 1)
 WITH_BROADCAST = (20, 5, 5, 20, 0, 2)
+BLOCKED = (5, 5, 5, 20, 0, 3)
 # A sleep lasts longer than it should, and what has to be done meanwhile takes time on two cores.
 NEAR_MS = 3
 NEAR_BOTH_MS = 5  # of two recordings
@@ -40,11 +43,16 @@ def fleet(tmp_path_factory):
     if not os.path.isdir(TORCH):
         pytest.skip("no .venv-torch: scripts/setup --torch makes it")
     specs = [HostSpec("host-a"), HostSpec("host-b")]
+    job = str(tmp_path_factory.mktemp("job") / "path_job")
+    shutil.copytree(JOB, job)
+    library = os.path.join(job, "block.so")
+    source = os.path.join(job, "block.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
     with Testbed(specs, seed=91, binds={"/opt/torch": TORCH}) as bed:
         made = Fleet(bed, tmp_path_factory.mktemp("path"))
         made.up()
         made.fab(
-            *("launch", "--job", "turns", "--copy", JOB, "--ready", "step 20:"),
+            *("launch", "--job", "turns", "--copy", job, "--ready", "step 20:"),
             *("--command", "env GLOO_SOCKET_IFNAME=eth0 /opt/torch/bin/python train.py"),
         )
         yield made
@@ -80,6 +88,7 @@ def answers(fleet):
             ("fast", WITHOUT_INPUT),
             ("pipeline", PIPELINE),
             ("broadcast", WITH_BROADCAST),
+            ("blocked", BLOCKED),
         )
     }
 
@@ -112,6 +121,30 @@ def test_a_slow_loader_is_named_though_its_rank_is_no_later(answers):
     assert cost > 10
     assert abs(told["replay_error_ns"]) / 1e6 < 1
     assert 0 not in [one["rank"] for one in fast["verdict"]["ranks"]], fast["verdict"]
+
+
+def test_a_rank_that_is_blocked_in_the_kernel_is_named_for_it(fleet, answers):
+    run, told, step_ms = answers["blocked"]
+    assert step_ms >= 25, step_ms
+    (named,) = told["verdict"]["ranks"]
+    assert (named["rank"], named["late"]) == (1, True), named
+    cause = named["causes"][0]
+    assert cause["cause"] == "blocked", named
+    amount = cause["amount_ns"]
+    assert amount["lo"] / 1e6 - 1 < 15 < amount["hi"] / 1e6 + 1, amount
+    assert abs(amount["est"] / 1e6 - 15) < NEAR_BOTH_MS, amount
+    assert cause["blocked"]["by"] == "samples" and cause["blocked"]["blocked_samples"] >= 10
+    for rank, blocked_ms in ((0, 5), (1, 20)):
+        parts = told["ranks"][rank]["parts"]
+        assert abs(parts["blocked_ns"] / 1e6 - blocked_ms) < NEAR_BOTH_MS, parts
+        # The loader's sleep is one that a signal ends.
+        assert 5 - NEAR_MS < parts["input_ns"] / 1e6 < 5 + NEAR_MS, parts
+    text = " ".join(fleet.syncline("why", run).stdout.split())
+    assert "CAUSE it is blocked in the kernel for " in text, text
+    # Sleep in an operator is none.
+    _, turns, _ = answers["turns"]
+    for rank in turns["ranks"]:
+        assert rank["blocked_known"] and rank["parts"]["blocked_ns"] < 1e6, rank
 
 
 def test_what_is_uneven_is_what_evening_it_out_saves(answers):

@@ -9,10 +9,12 @@ reduced behind that, the file `phases` says, which is read again now and then:
 
 The first four are milliseconds. With HOW 1 they are the stages of a pipeline instead: behind its
 loader rank 0 sends to rank 1, which sleeps and sends back. With 2 the first collective is a
-broadcast. A line on standard output is the ranks' own count: the mode and how
+broadcast. With 3 it is no operator that takes a rank's second time: the program is blocked in the
+kernel meanwhile (block.c). A line on standard output is the ranks' own count: the mode and how
 long its steps took, by their own clock.
 """
 
+import ctypes
 import os
 import time
 
@@ -20,7 +22,7 @@ import torch
 import torch.distributed as dist
 
 EVERY = 20  # steps to a line
-PIPELINE, BROADCAST = 1, 2
+PIPELINE, BROADCAST, BLOCKED = 1, 2, 3
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -52,6 +54,11 @@ class Sleep(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient, None
+
+
+def block(milliseconds):
+    library = ctypes.CDLL(os.path.join(HERE, "block.so"))
+    assert library.block(milliseconds) == 0
 
 
 def pass_on(rank, batch, seconds):
@@ -94,7 +101,10 @@ def main():
                 dist.broadcast(small, 0)
             else:
                 dist.all_reduce(small)
-            Sleep.apply(small, seconds)
+            if phases[5] == BLOCKED:
+                block(int(phases[2 * rank + 1]))
+            else:
+                Sleep.apply(small, seconds)
             dist.all_reduce(small)
         if phases[4] > 0:
             dist.all_reduce(large)
