@@ -158,22 +158,13 @@ std::optional<double> FaultsOf(const RankSamples& samples, size_t steps) {
 }
 
 std::optional<double> ReadBytesOf(const BlockedInput& input) {
-  const evidence::ProcessSample* first = nullptr;
-  const evidence::ProcessSample* last = nullptr;
-  for (const evidence::ProcessSample& sample : input.rank->evidence->recorded_samples) {
-    if (sample.process != *input.rank->evidence_process || sample.read_bytes < 0) continue;
-    if (sample.at_ns < input.steps.front().begin_ns || sample.at_ns > input.steps.back().end_ns) {
-      continue;
-    }
-    if (first == nullptr) first = &sample;
-    last = &sample;
-  }
-  if (first == last || last->at_ns <= first->at_ns) return std::nullopt;
+  const auto read = BytesReadOf(*input.rank->evidence, *input.rank->evidence_process,
+                                {input.steps.front().begin_ns, input.steps.back().end_ns});
+  if (!read.has_value()) return std::nullopt;
   int64_t steps_ns = 0;
   for (const OwnInterval& step : input.steps) steps_ns += step.length_ns();
-  return static_cast<double>(last->read_bytes - first->read_bytes) /
-         static_cast<double>(last->at_ns - first->at_ns) * static_cast<double>(steps_ns) /
-         static_cast<double>(input.steps.size());
+  return static_cast<double>(read->bytes) / static_cast<double>(read->time_ns) *
+         static_cast<double>(steps_ns) / static_cast<double>(input.steps.size());
 }
 
 }  // namespace

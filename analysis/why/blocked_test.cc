@@ -7,6 +7,7 @@
 #include <random>
 
 #include "analysis/why/explain.h"
+#include "analysis/why/takers.h"
 #include "analysis/why/testing/fake_job.h"
 
 namespace syncline::analysis::why {
@@ -192,6 +193,35 @@ TEST(Blocked, ATraceOfHalfTheTimeIsNotUsed) {
   made.samples.growths.resize(2);
   EXPECT_FALSE(made.Cut().has_value());
   for (const PartTable& table : made.tables) EXPECT_EQ(table[kBlockedAt], 0);
+}
+
+TEST(Blocked, OfLoaderWorkersTheOneThatIsMost) {
+  Made made = MadeOf(1);
+  made.rank.evidence = &made.evidence;
+  made.rank.evidence_process = 0;
+  const auto worker = [&](int32_t pid, int32_t parent) {
+    evidence::Process process;
+    process.relation = evidence::Relation::kRecorded;
+    process.pid = pid;
+    process.parent_pid = parent;
+    made.evidence.processes.push_back(process);
+    const auto at = static_cast<uint32_t>(made.evidence.processes.size() - 1);
+    made.evidence.threads.push_back({at, pid, pid, "python"});
+  };
+  worker(20, 7);
+  worker(21, 7);
+  worker(30, 1);  // of somebody else: blocked all the time
+  made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
+  made.samples.growths = {{.interval = {0, 500 * kMs}}, {.interval = {500 * kMs, 1000 * kMs}}};
+  EXPECT_FALSE(LoaderBlocked(made.rank, made.samples).has_value());
+  for (int64_t i = 0; i < 40; ++i) {
+    for (uint32_t thread = 0; thread < 3; ++thread) {
+      evidence::ThreadSample sample{thread, i * 20 * kMs, i * 20 * kMs, 0, 0, -1};
+      sample.state = thread == 2 || i % 4 < (thread == 0 ? 1 : 3) ? 'D' : 'S';
+      made.evidence.thread_samples.push_back(sample);
+    }
+  }
+  EXPECT_EQ(LoaderBlocked(made.rank, made.samples), 0.75);
 }
 
 // Whatever samples say, steps keep their length, and no piece loses more than it has.

@@ -289,6 +289,32 @@ TEST(Comparison, OfJobsFindsWhatWasPutIn) {
   EXPECT_EQ(CompareJobs({.seed = 1}, {.seed = 2}).step.certain(), false);
 }
 
+// What only one of two recordings says of being blocked must not look like a change.
+TEST(Comparison, OfBeingBlockedOnlyWhereBothRecordingsSayIt) {
+  constexpr auto kBlocked = static_cast<size_t>(Part::kBlocked);
+  const auto job = [](uint64_t seed, int64_t blocked_ns, bool states) {
+    return FakeJobOptions{
+        .steps = 300, .seed = seed, .trouble = {{1, {.blocked_ns = blocked_ns}}}, .states = states};
+  };
+  const Comparison both = CompareJobs(job(1, 2 * kMs, true), job(2, 8 * kMs, true));
+  EXPECT_TRUE(both.blocked_known);
+  EXPECT_TRUE(both.taken_away_known);
+  EXPECT_NEAR(both.ranks[1].parts[kBlocked].change.est_ns, 6 * kMs, kMs);
+  EXPECT_TRUE(both.ranks[1].parts[kBlocked].certain());
+
+  const Comparison mixed = CompareJobs(job(1, 8 * kMs, false), job(2, 8 * kMs, true));
+  EXPECT_FALSE(mixed.blocked_known);
+  EXPECT_FALSE(mixed.taken_away_known);
+  for (const Change& part : mixed.ranks[1].parts) {
+    EXPECT_LT(std::abs(part.change.est_ns), kMs / 2);
+  }
+
+  const Comparison neither = CompareJobs(job(1, 2 * kMs, false), job(2, 8 * kMs, false));
+  EXPECT_FALSE(neither.blocked_known);
+  EXPECT_TRUE(neither.taken_away_known);
+  EXPECT_EQ(neither.ranks[1].parts[kBlocked].change.est_ns, 0);
+}
+
 // Operators' own times are the compute part.
 TEST(Comparison, OperatorsAddUpToTheComputePart) {
   FakeJob job({.trouble = {{0, {.throttled_ns = 5 * kMs}}}});

@@ -126,6 +126,15 @@ TEST(Limits, OfDevicesNameTheirPartsAndOwnWork) {
   EXPECT_THAT(judged("throttled > +1%").why, HasSubstr("there are step, computing, copies"));
 }
 
+TEST(Limits, OfBeingBlockedAreJudgedOnlyWhereThatIsKnown) {
+  Comparison comparison = Compared();
+  comparison.taken_away_known = true;
+  EXPECT_THAT(Judged("blocked > +5%", comparison).why, HasSubstr("not measured on every rank"));
+  comparison.blocked_known = true;
+  EXPECT_EQ(Judged("blocked > +5%", comparison).state, State::kNotAbove);
+  EXPECT_EQ(Judged("blocked in kernel > +5%", comparison).state, State::kNotAbove);
+}
+
 TEST(Limits, AreNotJudgedWhereSomethingIsMissing) {
   EXPECT_THAT(Judged("rank:4.input > +5%", Compared()).why, HasSubstr("a rank 4"));
   Comparison comparison = Compared();

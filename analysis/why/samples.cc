@@ -229,6 +229,21 @@ std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
   return readings;
 }
 
+std::optional<BytesRead> BytesReadOf(const Evidence& evidence, uint32_t process,
+                                     const OwnInterval& within) {
+  const evidence::ProcessSample* first = nullptr;
+  const evidence::ProcessSample* last = nullptr;
+  for (const evidence::ProcessSample& sample : evidence.recorded_samples) {
+    if (sample.process != process || sample.read_bytes < 0) continue;
+    if (sample.at_ns < within.begin_ns || sample.at_ns > within.end_ns) continue;
+    if (first == nullptr) first = &sample;
+    last = &sample;
+  }
+  if (first == last || last->at_ns <= first->at_ns) return std::nullopt;
+  return BytesRead{std::max<int64_t>(0, last->read_bytes - first->read_bytes),
+                   last->at_ns - first->at_ns};
+}
+
 int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns) {
   const auto after =
       std::upper_bound(readings.begin(), readings.end(), at_ns,

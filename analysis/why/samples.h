@@ -78,6 +78,15 @@ double SampledPart(std::span<const OwnInterval> steps, std::span<const Reading> 
 // Fills Growth::judged. `steps`: in order, apart from each other.
 void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths);
 
+// What was read from storage for a recorded process, between its first and its last sample in
+// `within`. nullopt: not two samples say it.
+struct BytesRead {
+  int64_t bytes = 0;
+  int64_t time_ns = 0;
+};
+std::optional<BytesRead> BytesReadOf(const evidence::Evidence& evidence, uint32_t process,
+                                     const OwnInterval& within);
+
 // All readings of a thread, by time.
 std::vector<Reading> ReadingsOf(const evidence::Evidence& evidence, uint32_t thread);
 

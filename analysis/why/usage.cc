@@ -57,22 +57,6 @@ std::optional<int64_t> BlockedOf(std::span<const Reading> readings, int64_t asle
                               static_cast<double>(asleep));
 }
 
-std::optional<int64_t> ReadBytesOf(const Evidence& evidence, uint32_t process,
-                                   const OwnInterval& within) {
-  const evidence::ProcessSample* first = nullptr;
-  const evidence::ProcessSample* last = nullptr;
-  for (const evidence::ProcessSample& sample : evidence.recorded_samples) {
-    if (sample.process != process || sample.read_bytes < 0) continue;
-    if (sample.at_ns < within.begin_ns - kMarginNs || sample.at_ns > within.end_ns + kMarginNs) {
-      continue;
-    }
-    if (first == nullptr) first = &sample;
-    last = &sample;
-  }
-  if (first == last) return std::nullopt;
-  return std::max<int64_t>(0, last->read_bytes - first->read_bytes);
-}
-
 // What its main thread did; false: that has no two samples.
 bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& within,
                    ProcessUsage* usage) {
@@ -96,7 +80,9 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   usage->running_ns =
       std::clamp<int64_t>(last.on_cpu_ns - first.on_cpu_ns, 0, usage->sampled_ns - run_queue_ns);
   usage->blocked_ns = BlockedOf(samples.driver, usage->asleep_ns());
-  usage->read_bytes = ReadBytesOf(evidence, index, within);
+  const auto read =
+      BytesReadOf(evidence, index, {within.begin_ns - kMarginNs, within.end_ns + kMarginNs});
+  if (read.has_value()) usage->read_bytes = read->bytes;
   return usage->sampled_ns > 0;
 }
 

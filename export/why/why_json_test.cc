@@ -107,6 +107,40 @@ TEST(WhyJson, ALowerInstructionSet) {
                                        {"all_others", true}}}));
 }
 
+TEST(WhyJson, BlockedInTheKernel) {
+  Cause cause = CauseOf(Part::kBlocked, Tenths(290, 285, 295));
+  analysis::why::BlockedSleep sleep;
+  sleep.asleep = 120;
+  sleep.blocked = 114;
+  sleep.faults = 2.5;
+  cause.blocked = sleep;
+  Answer answer = AnswerWith({cause});
+  answer.ranks[0].blocked_known = false;
+  Json json = Json::parse(WhyJson(answer, "run", ""));
+  Json said = json["verdict"]["ranks"][0]["causes"][0];
+  EXPECT_EQ(said["cause"], "blocked");
+  EXPECT_EQ(said["blocked"], Json({{"by", "samples"},
+                                   {"asleep_samples", 120},
+                                   {"blocked_samples", 114},
+                                   {"major_faults_per_step", 2.5},
+                                   {"read_bytes_per_step", nullptr}}));
+  EXPECT_TRUE(said["loader_blocked"].is_null());
+  EXPECT_EQ(json["ranks"][0]["blocked_known"], false);
+  EXPECT_TRUE(json["ranks"][0]["parts"]["blocked_ns"].is_null());
+  EXPECT_EQ(json["ranks"][1]["parts"]["blocked_ns"], 0);
+
+  cause.blocked->by_scheduler = true;
+  said = Json::parse(WhyJson(AnswerWith({cause}), "run", ""))["verdict"]["ranks"][0]["causes"][0];
+  EXPECT_EQ(said["blocked"]["by"], "scheduler");
+  EXPECT_TRUE(said["blocked"]["asleep_samples"].is_null());
+
+  cause = CauseOf(Part::kInput, Tenths(290, 285, 295));
+  cause.loader_blocked = 0.75;
+  said = Json::parse(WhyJson(AnswerWith({cause}), "run", ""))["verdict"]["ranks"][0]["causes"][0];
+  EXPECT_EQ(said["loader_blocked"], 0.75);
+  EXPECT_TRUE(said["blocked"].is_null());
+}
+
 TEST(WhyJson, FewerThreads) {
   Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));
   cause.threads = {500'000, 39'200'000, 69'200'000, 79'300'000, 1, 11, 0};
