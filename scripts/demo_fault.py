@@ -38,7 +38,7 @@ FAULTS = {
     ),
     "storage": Fault(
         f"It is in the job: rank {RANK} reads a file that is not in memory, for 20 ms a step.",
-        f"--fault storage --fault-rank {RANK} --dose 20",
+        f"--fault storage --fault-rank {RANK} --dose 20 --data {faults.HOST_DATA}",
     ),
     "gc": Fault(
         f"It is in the job: rank {RANK} has many objects alive and collects garbage every second "
@@ -52,8 +52,8 @@ FAULTS = {
 def hosts(seed, binds):
     """(testbed, control groups) of the walk."""
     specs = [HostSpec("alpha"), HostSpec("beta")]
-    with faults.ControlGroups() as groups:
-        with Testbed(specs, seed=seed, binds={**binds, **faults.BINDS}) as bed:
+    with faults.ControlGroups() as groups, faults.data_on_disk() as data:
+        with Testbed(specs, seed=seed, binds={**binds, **faults.BINDS, **data}) as bed:
             for host in bed.hosts:
                 groups.admit(host)
             yield bed, groups

@@ -179,6 +179,8 @@ class Training:
             words += ["--dose", f"{self.dose():.3f}"]
         if label.variant == "computes":
             words.append("--loader-computes")
+        if label.kind == "storage":
+            words += ["--data", faults.HOST_DATA]
         if label.variant == "mapped":
             words.append("--mapped")
         if label.kind == "gc":
@@ -429,8 +431,11 @@ def walk(options, work):
     if options.only:
         wanted = [label for label in wanted if label.kind in options.only.split(",")]
     specs = [HostSpec("alpha"), HostSpec("beta")]
-    binds = {"/opt/torch": TORCH, **faults.BINDS}
-    with faults.ControlGroups() as groups, Testbed(specs, seed=options.seed, binds=binds) as bed:
+    with contextlib.ExitStack() as stack:
+        groups = stack.enter_context(faults.ControlGroups())
+        data = stack.enter_context(faults.data_on_disk())
+        binds = {"/opt/torch": TORCH, **faults.BINDS, **data}
+        bed = stack.enter_context(Testbed(specs, seed=options.seed, binds=binds))
         for host in bed.hosts:
             groups.admit(host)
         corpus = Corpus(bed, groups, work, options)

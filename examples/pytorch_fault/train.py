@@ -8,7 +8,8 @@ machines with several networks), and trains until it is ended.
 Faults that hold a rank up (--dose is milliseconds a step):
   loader      its data loader is slow: it waits for storage (or computes, with --loader-computes)
   gc          it collects garbage every --gc-every steps, and has many objects alive
-  storage     it reads a file that is not in memory (or has it mapped, with --mapped)
+  storage     it reads --data, a large file on a disk, past what memory holds of it (or has it
+              mapped, with --mapped)
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
@@ -19,7 +20,6 @@ import argparse
 import gc
 import mmap
 import os
-import tempfile
 import time
 
 import numpy as np
@@ -109,27 +109,29 @@ class Garbage:
 
 
 class Storage:
-    """A file in the current directory of which nothing stays in memory: who reads it waits."""
+    """Reads a large file past what memory holds of it: whoever does that waits for the disk."""
 
-    PIECE, PIECES = 2**20, 64
+    PIECE = 2**18
 
-    def __init__(self, mapped):
-        self._file = tempfile.TemporaryFile(dir=".")
-        for _ in range(self.PIECES):
-            self._file.write(os.urandom(self.PIECE))
-        os.fsync(self._file.fileno())
-        self._map = mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ) if mapped else None
+    def __init__(self, path, mapped):
+        self._mapped = mapped
+        self._file = os.open(path, os.O_RDONLY if mapped else os.O_RDONLY | os.O_DIRECT)
+        self._pieces = os.fstat(self._file).st_size // self.PIECE
+        self._buffer = mmap.mmap(-1, self.PIECE)  # O_DIRECT wants it at a page's begin
+        if mapped:
+            self._map = mmap.mmap(self._file, 0, prot=mmap.PROT_READ)
+            self._map.madvise(mmap.MADV_RANDOM)  # one page at a time
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
         self._next = 0
 
     def _read(self):
-        begin = self._next % self.PIECES * self.PIECE
+        begin = self._next % self._pieces * self.PIECE
         self._next += 1
-        if self._map:
-            self._map.madvise(mmap.MADV_DONTNEED, begin, self.PIECE)
-        os.posix_fadvise(self._file.fileno(), begin, self.PIECE, os.POSIX_FADV_DONTNEED)
-        if self._map:
-            return sum(self._map[at] for at in range(begin, begin + self.PIECE, mmap.PAGESIZE))
-        return len(os.pread(self._file.fileno(), self.PIECE, begin))
+        if not self._mapped:
+            return os.preadv(self._file, [self._buffer], begin)
+        self._map.madvise(mmap.MADV_DONTNEED, begin, self.PIECE)
+        os.posix_fadvise(self._file, begin, self.PIECE, os.POSIX_FADV_DONTNEED)
+        return sum(self._map[at] for at in range(begin, begin + self.PIECE, mmap.PAGESIZE))
 
     def read_for(self, seconds):
         end = time.monotonic() + seconds
@@ -153,7 +155,7 @@ def train(network, options, dose_s):
     optimizer = torch.optim.SGD(network.parameters(), lr=0.02, momentum=0.9)
     loss_of = nn.CrossEntropyLoss()
     garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
-    storage = Storage(options.mapped) if dose_s["storage"] else None
+    storage = Storage(options.data, options.mapped) if dose_s["storage"] else None
     dist.barrier()
     begin = time.monotonic()
     for step, (images, labels) in enumerate(loader, 1):
@@ -185,12 +187,15 @@ def main():
     parser.add_argument("--dose", type=float, default=0, help="how much of it, see above")
     parser.add_argument("--loader-computes", action="store_true", help="it does not wait, it works")
     parser.add_argument("--gc-every", type=int, default=2, metavar="STEPS")
+    parser.add_argument("--data", metavar="FILE", help="storage: what it reads, 256 KiB or more")
     parser.add_argument("--mapped", action="store_true", help="storage: by a map, not by reading")
     parser.add_argument("--threads", type=int, default=1, help="that compute (default 1)")
     parser.add_argument("--report-every", type=int, default=100, metavar="STEPS")
     options = parser.parse_args()
     if options.fault != "none" and options.dose <= 0:
         parser.error("--fault needs a --dose above 0")
+    if options.fault == "storage" and not options.data:
+        parser.error("--fault storage needs --data")
     mine = int(os.environ["RANK"]) == options.fault_rank
     dose_s = {
         fault: options.dose / 1000 if mine and fault == options.fault else 0.0 for fault in FAULTS

@@ -114,7 +114,12 @@ std::string TakerSentence(const Taker& taker) {
   return text;
 }
 
-// "0.3 major page faults", "2.1 MB read from storage for its process".
+// "349.1 kB", "20.2 MB".
+std::string BytesText(double bytes) {
+  return bytes < 1e6 ? absl::StrFormat("%.1f kB", bytes / 1e3)
+                     : absl::StrFormat("%.1f MB", bytes / 1e6);
+}
+
 std::vector<std::string> BlockedSentences(const Cause& cause, const std::string& share) {
   std::vector<std::string> lines = {absl::StrCat(
       "it is blocked in the kernel for ", share,
@@ -134,11 +139,10 @@ std::vector<std::string> BlockedSentences(const Cause& cause, const std::string&
         none
             ? std::string("no page fault that storage serves, and nothing read from storage for "
                           "its process: perhaps it writes, or waits for a network file system or a "
-                          "lock in the "
-                          "kernel")
-            : absl::StrFormat("a step: %.1f page faults that storage serves, and %.1f kB read from "
+                          "lock in the kernel")
+            : absl::StrFormat("a step: %.1f page faults that storage serves, and %s read from "
                               "storage for its process",
-                              *sleep.faults, *sleep.read_bytes / 1000));
+                              *sleep.faults, BytesText(*sleep.read_bytes)));
   }
   return lines;
 }

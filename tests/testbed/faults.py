@@ -15,8 +15,10 @@ carry the pid of the process that made them: what a killed run left is removed b
 import contextlib
 import itertools
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from tests.testbed.machine import REPOSITORY, TestbedError, kill, listdir
@@ -24,6 +26,7 @@ from tests.testbed.machine import REPOSITORY, TestbedError, kill, listdir
 EXAMPLE = os.path.join(REPOSITORY, "examples", "pytorch_fault")
 HOST_EXAMPLE = "/opt/faults"  # where hosts see it, when it is among the testbed's binds
 BINDS = {HOST_EXAMPLE: EXAMPLE}
+HOST_DATA = "/opt/data/pixels"  # likewise (data_on_disk): what a job with the fault storage reads
 CONTROLLER = "/sys/fs/cgroup/cpu"  # the same path here and on the hosts
 PREFIX = "syncline-test-"
 PERIOD_US = 100_000
@@ -188,6 +191,21 @@ def job_line(groups, command):
     """A line for a host's bash, which knows its RANK: the command, within its rank's group."""
     inner = f"{CONTROLLER}{groups.root}/job/rank$RANK/main"
     return f"echo $$ > {inner}/cgroup.procs && exec {command}"
+
+
+@contextlib.contextmanager
+def data_on_disk():
+    """Binds that show hosts HOST_DATA, 64 MiB: their own directories are in memory."""
+    folder = tempfile.mkdtemp(prefix=f"syncline-{os.getpid()}-data-", dir="/var/tmp")
+    try:
+        with open(os.path.join(folder, os.path.basename(HOST_DATA)), "wb") as file:
+            for _ in range(64):
+                file.write(os.urandom(2**20))
+            file.flush()
+            os.fsync(file.fileno())
+        yield {os.path.dirname(HOST_DATA): folder}
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Thief:
