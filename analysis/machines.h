@@ -24,7 +24,7 @@ struct ProcessUsage {
   int64_t running_ns = 0;
   int64_t waiting_ns = 0;    // not throttled
   int64_t throttled_ns = 0;  // by the quota of a control group; an estimate
-  // Of the sleep: where no signal ends it (state D), mostly for storage; an estimate from samples.
+  // Of the sleep: uninterruptible (state D), mostly for storage; an estimate from samples.
   std::optional<int64_t> blocked_ns;
   // What of the process was read from storage meanwhile.
   std::optional<int64_t> read_bytes;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 using evidence::Pause;
 using evidence::Turn;
 
-constexpr double kNormal95 = 1.96;   // of the normal distribution: the middle 95 %
-constexpr double kKnownShare = 0.9;  // less of the samples or of the steps, and it is not known
+constexpr double kNormal95 = 1.96;    // of the normal distribution: the middle 95 %
+constexpr uint64_t kBlockedMin = 10;  // samples that find it blocked: fewer say little
+constexpr double kKnownShare = 0.9;   // less of the samples or of the steps, and it is not known
 
 // The piece at that time; nullptr: none.
 const Piece* PieceAt(std::span<const Piece> pieces, int64_t at_ns) {
@@ -39,23 +41,29 @@ void ForEachOwn(std::span<const Piece> pieces, int64_t begin_ns, int64_t end_ns,
 // ---- by the scheduler's trace
 
 // Turns of the driver, if they cover its steps.
-std::vector<const Turn*> TurnsOf(const BlockedInput& input) {
-  std::vector<const Turn*> turns;
+struct Turns {
+  std::vector<const Turn*> all;
+  int64_t unknown_ns = 0;  // of the time of the steps
+};
+
+Turns TurnsOf(const BlockedInput& input) {
+  Turns turns;
   if (input.rank->scheduling == nullptr) return turns;
   const evidence::Scheduling& scheduling = *input.rank->scheduling;
-  double known_ns = 0;
+  int64_t known_ns = 0;
   for (const Turn& turn : scheduling.turns) {
     const evidence::ScheduledThread& thread = scheduling.threads[turn.thread];
     if (thread.process != input.rank->scheduling_process) continue;
     if (thread.shown_tid() != input.driver_tid) continue;
-    turns.push_back(&turn);
+    turns.all.push_back(&turn);
     const int64_t from_ns = turn.pause == Pause::kUnknown ? turn.ready_from_ns() : turn.from_ns();
     const int64_t begin_ns = std::max(from_ns, input.steps.front().begin_ns);
     const int64_t end_ns = std::min(turn.until_ns, input.steps.back().end_ns);
-    known_ns += static_cast<double>(std::max<int64_t>(0, end_ns - begin_ns));
+    known_ns += std::max<int64_t>(0, end_ns - begin_ns);
   }
   const int64_t all_ns = input.steps.back().end_ns - input.steps.front().begin_ns;
-  if (known_ns < kKnownShare * static_cast<double>(all_ns)) turns.clear();
+  turns.unknown_ns = std::max<int64_t>(0, all_ns - known_ns);
+  if (static_cast<double>(known_ns) < kKnownShare * static_cast<double>(all_ns)) turns.all.clear();
   return turns;
 }
 
@@ -72,78 +80,188 @@ void CutTurns(std::span<const Turn* const> turns, std::vector<Piece>* pieces,
 
 // ---- by samples
 
-// How often samples find the driver in own work, by part.
+// How often samples in the judged steps find the driver so, by part.
 struct Found {
-  uint64_t readings = 0;  // of which the state is known, in own work or not
-  uint64_t asleep = 0;    // in own work; those that are blocked among them
+  uint64_t asleep = 0;  // in own work; blocked or not
   uint64_t blocked = 0;
   std::array<uint64_t, kParts> looked_at{};
+  std::array<uint64_t, kParts> asleep_in{};
   std::array<uint64_t, kParts> blocked_in{};
 
-  double Rate(Part part) const {
+  double Rate(const std::array<uint64_t, kParts>& found, Part part) const {
     const auto at = static_cast<size_t>(part);
-    return looked_at[at] == 0
-               ? 0
-               : static_cast<double>(blocked_in[at]) / static_cast<double>(looked_at[at]);
+    if (looked_at[at] == 0) return 0;
+    return static_cast<double>(found[at]) / static_cast<double>(looked_at[at]);
   }
+  double Blocked(Part part) const { return Rate(blocked_in, part); }
+  double Asleep(Part part) const { return Rate(asleep_in, part); }
 };
 
 Found FoundIn(std::span<const Reading> readings, std::span<const Piece> pieces) {
   Found found;
   for (const Reading& reading : readings) {
-    if (reading.state == 0) continue;
-    ++found.readings;
-    const Piece* const piece = PieceAt(pieces, reading.at_ns);
-    if (piece == nullptr || !piece->own_work()) continue;
-    const bool blocked = reading.state == kBlockedState;
-    ++found.looked_at[static_cast<size_t>(piece->part)];
-    found.blocked_in[static_cast<size_t>(piece->part)] += blocked ? 1 : 0;
-    found.blocked += blocked ? 1 : 0;
-    found.asleep += blocked || reading.state == kSleepingState ? 1 : 0;
+    const Piece* const piece = reading.state == 0 ? nullptr : PieceAt(pieces, reading.at_ns);
+    if (piece == nullptr || piece->step < 0) continue;
+    const auto part = static_cast<size_t>(piece->part);
+    // Stopped, too: all but running and ready to.
+    const uint64_t asleep = reading.state != kRunningState ? 1 : 0;
+    const uint64_t blocked = reading.state == kBlockedState ? 1 : 0;
+    ++found.looked_at[part];
+    found.asleep_in[part] += asleep;
+    found.blocked_in[part] += blocked;
+    if (!piece->own_work()) continue;
+    found.asleep += asleep;
+    found.blocked += blocked;
   }
   return found;
 }
 
-// Wilson's interval of a share, in parts of the share.
-void SetInterval(const Found& found, BlockedSleep* sleep) {
-  if (found.blocked == 0) return;
+// Own work between two readings, and how much of it the driver slept: neither ran nor was ready to.
+struct Slept {
+  OwnInterval interval;
+  double asleep_ns = 0;
+  double judged = 0;  // of the interval, the part in judged steps
+};
+
+// Between the readings, in order. Time in which it was ready is booked when it runs again, and
+// looks like sleep until then: an interval with less than none is one with that before.
+std::vector<Slept> SleepOf(const RankSamples& samples, const Found& found,
+                           std::span<const Piece> pieces) {
+  std::vector<Slept> slept;
+  for (size_t i = 1; i < samples.driver.size(); ++i) {
+    const Reading& before = samples.driver[i - 1];
+    const Reading& now = samples.driver[i];
+    Slept one{{before.at_ns, now.at_ns}, 0, samples.growths[i - 1].judged};
+    int64_t own_ns = 0;
+    ForEachOwn(pieces, before.at_ns, now.at_ns,
+               [&](size_t, int64_t inside_ns) { own_ns += inside_ns; });
+    // A driver also runs a little while it waits for others.
+    const double in_waits_ns = (1 - found.Asleep(Part::kWaitAndTransfer)) *
+                               static_cast<double>(one.interval.length_ns() - own_ns);
+    one.asleep_ns =
+        static_cast<double>(own_ns - (now.on_cpu_ns - before.on_cpu_ns) -
+                            (now.run_queue_ns - before.run_queue_ns)) +
+        (found.looked_at[static_cast<size_t>(Part::kWaitAndTransfer)] > 0 ? in_waits_ns : 0);
+    slept.push_back(one);
+    while (slept.size() > 1 && slept.back().asleep_ns < 0) {
+      const Slept last = slept.back();
+      slept.pop_back();
+      Slept& joined = slept.back();
+      const auto length_ns = static_cast<double>(joined.interval.length_ns());
+      const auto more_ns = static_cast<double>(last.interval.length_ns());
+      joined.judged = (joined.judged * length_ns + last.judged * more_ns) / (length_ns + more_ns);
+      joined.interval.end_ns = last.interval.end_ns;
+      joined.asleep_ns += last.asleep_ns;
+    }
+  }
+  return slept;
+}
+
+// Of an interval's sleep the part in which it was blocked: as samples find it in the parts of the
+// step of which the interval is made.
+void CutInterval(const Slept& slept, const Found& found, std::vector<Piece>* pieces,
+                 std::vector<PartTable>* tables) {
+  double asleep = 0;
+  double blocked = 0;
+  const auto weight = [&](double rate, int64_t ns) { return rate * static_cast<double>(ns); };
+  ForEachOwn(*pieces, slept.interval.begin_ns, slept.interval.end_ns, [&](size_t i, int64_t ns) {
+    asleep += weight(found.Asleep((*pieces)[i].part), ns);
+    blocked += weight(found.Blocked((*pieces)[i].part), ns);
+  });
+  if (slept.asleep_ns <= 0 || blocked <= 0) return;
+  const double blocked_ns = slept.asleep_ns * blocked / asleep;
+  ForEachOwn(*pieces, slept.interval.begin_ns, slept.interval.end_ns, [&](size_t i, int64_t ns) {
+    Piece& piece = (*pieces)[i];
+    const double part = weight(found.Blocked(piece.part), ns) / blocked;
+    const auto wanted_ns = static_cast<int64_t>(part * blocked_ns);
+    Cut(&piece, std::min({wanted_ns, ns, piece.length_ns() - piece.taken_ns}), Part::kBlocked,
+        tables);
+  });
+}
+
+// Wilson's interval of the share of sleep in which the driver was blocked.
+std::pair<double, double> ShareInterval(const Found& found) {
+  if (found.asleep == 0) return {0, 1};
   const auto n = static_cast<double>(found.asleep);
   const double share = static_cast<double>(found.blocked) / n;
   const double z2 = kNormal95 * kNormal95;
   const double middle = share + z2 / (2 * n);
   const double half = kNormal95 * std::sqrt(share * (1 - share) / n + z2 / (4 * n * n));
-  sleep->least = std::max(0.0, (middle - half) / (1 + z2 / n) / share);
-  sleep->most = std::min(1.0, (middle + half) / (1 + z2 / n)) / share;
+  return {std::max(0.0, (middle - half) / (1 + z2 / n)),
+          std::min(1.0, (middle + half) / (1 + z2 / n))};
 }
 
-void CutSamples(std::span<const Reading> readings, const Found& found, std::vector<Piece>* pieces,
-                std::vector<PartTable>* tables) {
-  if (found.blocked == 0) return;
-  const double share = static_cast<double>(found.blocked) / static_cast<double>(found.asleep);
-  for (size_t i = 1; i < readings.size(); ++i) {
-    const Reading& before = readings[i - 1];
-    const Reading& now = readings[i];
-    int64_t own_ns = 0;
-    double weights = 0;
-    ForEachOwn(*pieces, before.at_ns, now.at_ns, [&](size_t index, int64_t inside_ns) {
-      own_ns += inside_ns;
-      weights += found.Rate((*pieces)[index].part) * static_cast<double>(inside_ns);
-    });
-    const int64_t asleep_ns =
-        own_ns - (now.on_cpu_ns - before.on_cpu_ns) - (now.run_queue_ns - before.run_queue_ns);
-    if (asleep_ns <= 0 || weights <= 0) continue;
-    const double blocked_ns = share * static_cast<double>(asleep_ns);
-    ForEachOwn(*pieces, before.at_ns, now.at_ns, [&](size_t index, int64_t inside_ns) {
-      Piece& piece = (*pieces)[index];
-      const double part = found.Rate(piece.part) * static_cast<double>(inside_ns) / weights;
-      const auto ns = static_cast<int64_t>(part * blocked_ns);
-      Cut(&piece, std::min({ns, inside_ns, piece.length_ns() - piece.taken_ns}), Part::kBlocked,
-          tables);
-    });
+int64_t BlockedIn(std::span<const PartTable> tables) {
+  int64_t sum_ns = 0;
+  for (const PartTable& table : tables) sum_ns += table[static_cast<size_t>(Part::kBlocked)];
+  return sum_ns;
+}
+
+// What samples leave open. Sleep is what counters leave, and may be other time that no counter has
+// (a hypervisor's), or hide behind time on a CPU within waits: so how often it is found blocked,
+// without the counters, has to be within the interval, too.
+void SetOpen(const Found& found, double asleep_ns, std::span<const PartTable> before,
+             std::span<const PartTable> tables, BlockedSleep* sleep) {
+  const auto steps = static_cast<double>(tables.size());
+  double direct_ns = 0;
+  for (size_t part = 0; part < kParts; ++part) {
+    int64_t in_ns = 0;
+    for (const PartTable& table : before) in_ns += table[part];
+    if (found.blocked_in[part] == 0) continue;
+    if (part == static_cast<size_t>(Part::kWaitAndTransfer)) continue;
+    direct_ns += found.Blocked(static_cast<Part>(part)) * static_cast<double>(in_ns) / steps;
   }
+  const double cut_ns = static_cast<double>(BlockedIn(tables)) / steps;
+  const auto [least, most] = ShareInterval(found);
+  const double share = found.asleep == 0
+                           ? 0
+                           : static_cast<double>(found.blocked) / static_cast<double>(found.asleep);
+  const double noise =
+      found.blocked == 0 ? 0 : kNormal95 / std::sqrt(static_cast<double>(found.blocked));
+  const double lo_ns =
+      std::min(cut_ns - (share - least) * asleep_ns, direct_ns * std::max(0.0, 1 - noise));
+  const double hi_ns = std::max(cut_ns + (most - share) * asleep_ns, direct_ns * (1 + noise));
+  sleep->found_ns = static_cast<int64_t>(direct_ns);
+  sleep->less_ns = static_cast<int64_t>(cut_ns - std::max(0.0, std::min(lo_ns, cut_ns)));
+  sleep->more_ns = static_cast<int64_t>(std::max(hi_ns, cut_ns) - cut_ns);
+}
+
+bool StatesKnown(std::span<const Reading> readings) {
+  const auto known = std::count_if(readings.begin(), readings.end(),
+                                   [](const Reading& one) { return one.state != 0; });
+  return static_cast<double>(known) >= kKnownShare * static_cast<double>(readings.size());
+}
+
+void BySamples(const BlockedInput& input, std::vector<Piece>* pieces,
+               std::vector<PartTable>* tables, BlockedSleep* sleep) {
+  const std::vector<PartTable> before = *tables;
+  const Found found = FoundIn(input.samples->driver, *pieces);
+  sleep->asleep = found.asleep;
+  sleep->blocked = found.blocked;
+  double asleep_ns = 0;  // of a step
+  for (const Slept& slept : SleepOf(*input.samples, found, *pieces)) {
+    asleep_ns +=
+        std::max(0.0, slept.asleep_ns) * slept.judged / static_cast<double>(input.steps.size());
+    // So few may be chance: that time stays where it is.
+    if (found.blocked >= kBlockedMin) CutInterval(slept, found, pieces, tables);
+  }
+  SetOpen(found, asleep_ns, before, *tables, sleep);
 }
 
 // ---- what came with it
+
+std::optional<Part> WhereOf(std::span<const Piece> pieces) {
+  PartTable from{};
+  int64_t all_ns = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0) continue;
+    from[static_cast<size_t>(piece.part)] += piece.blocked_ns;
+    all_ns += piece.blocked_ns;
+  }
+  const auto most = std::max_element(from.begin(), from.end());
+  if (all_ns == 0 || *most * 2 < all_ns) return std::nullopt;
+  return static_cast<Part>(most - from.begin());
+}
 
 std::optional<double> FaultsOf(const RankSamples& samples, size_t steps) {
   double faults = 0;
@@ -173,24 +291,30 @@ std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Pi
                                        std::vector<PartTable>* tables) {
   if (input.steps.empty() || !input.samples->measured()) return std::nullopt;
   BlockedSleep sleep;
-  const std::vector<const Turn*> turns = TurnsOf(input);
-  if (!turns.empty()) {
+  const Turns turns = TurnsOf(input);
+  if (!turns.all.empty()) {
     sleep.by_scheduler = true;
-    CutTurns(turns, pieces, tables);
+    CutTurns(turns.all, pieces, tables);
+    sleep.found_ns = BlockedIn(*tables) / static_cast<int64_t>(tables->size());
+    sleep.more_ns = turns.unknown_ns / static_cast<int64_t>(tables->size());
+  } else if (StatesKnown(input.samples->driver)) {
+    BySamples(input, pieces, tables, &sleep);
   } else {
-    const std::vector<Reading>& readings = input.samples->driver;
-    const Found found = FoundIn(readings, *pieces);
-    if (static_cast<double>(found.readings) < kKnownShare * static_cast<double>(readings.size())) {
-      return std::nullopt;
-    }
-    sleep.asleep = found.asleep;
-    sleep.blocked = found.blocked;
-    SetInterval(found, &sleep);
-    CutSamples(readings, found, pieces, tables);
+    return std::nullopt;
   }
+  sleep.where = WhereOf(*pieces);
   sleep.faults = FaultsOf(*input.samples, input.steps.size());
   sleep.read_bytes = ReadBytesOf(input);
   return sleep;
+}
+
+void PutBackBlocked(std::span<const Piece> pieces, std::vector<PartTable>* tables) {
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0) continue;
+    PartTable& table = (*tables)[static_cast<size_t>(piece.step)];
+    table[static_cast<size_t>(piece.part)] += piece.blocked_ns;
+    table[static_cast<size_t>(Part::kBlocked)] -= piece.blocked_ns;
+  }
 }
 
 }  // namespace syncline::analysis::why

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a driver's own work it was blocked in the kernel: asleep where no signal ends it
+// How much of a driver's own work it was blocked in the kernel: in uninterruptible sleep
 // (state D), mostly for storage: a file, a network file system, memory that was paged out. Pure.
 //
 // By the scheduler's trace of the driver, where it is whole: all of it, where it was. Else by the
 // samples: how long the driver slept in its own work between two samples is known (what it neither
-// ran nor waited for a CPU); of that as much was blocked as samples that find it asleep in own work
-// find it blocked. It is taken from the parts in proportion to how often they are found so.
+// ran nor was ready to). Of that as much was blocked as samples that find it asleep in such parts
+// of a step find it blocked; it is taken from the parts in proportion to how often they find it so.
 //
 // Worked example: between two samples 50 ms pass; the driver waits for a collective for 20 of them,
-// runs for 10, and so sleeps for 20 in its own work. Over the recording 90 of 120 samples that find
-// it asleep there find it in state D: 15 of the 20 ms were blocked.
+// runs for 10, and so sleeps for 20 in its own work, all of it host code. Over the recording 90 of
+// 120 samples that find it asleep in host code find it in state D: 15 of the 20 ms were blocked.
 #ifndef SYNCLINE_ANALYSIS_WHY_BLOCKED_H_
 #define SYNCLINE_ANALYSIS_WHY_BLOCKED_H_
 
@@ -31,10 +31,14 @@ struct BlockedInput {
   std::span<const OwnInterval> steps;    // judged
 };
 
-// Moves it from its part to kBlocked in `pieces` (in order, with what else was taken away cut out)
+// Moves it from its part to kBlocked in `pieces` (in order, of which nothing was taken away yet)
 // and `tables` (of the judged steps). nullopt: neither the trace nor the samples tell.
+// Where fewer than ten samples find it blocked, nothing is moved.
 std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Piece>* pieces,
                                        std::vector<PartTable>* tables);
+
+// Moves it back, in `tables`.
+void PutBackBlocked(std::span<const Piece> pieces, std::vector<PartTable>* tables);
 
 }  // namespace syncline::analysis::why
 

@@ -6,18 +6,24 @@
 #include <cstdint>
 #include <optional>
 
+#include "analysis/why/part.h"
+
 namespace syncline::analysis::why {
 
-// Sleep of a driver in its own work that no signal ends (state D of /proc/PID/stat).
+// Uninterruptible sleep of a driver in its own work (state D of /proc/PID/stat).
 struct BlockedSleep {
   bool by_scheduler = false;  // by the scheduler's trace: all of it, exactly; else by samples
   // By samples: of its own work, how often it was found asleep, and how often blocked.
   uint64_t asleep = 0;
   uint64_t blocked = 0;
-  // So many samples leave so much open, with 95 %: the least and the most, in parts of the
-  // estimate.
-  double least = 1;
-  double most = 1;
+  // How long samples find it so, of a step, without the kernel's counters; where too few do,
+  // nothing is taken from other parts.
+  int64_t found_ns = 0;
+  // What so many samples leave open, with 95 %: by how much less or more of a step it may be.
+  int64_t less_ns = 0;
+  int64_t more_ns = 0;
+  // The part of the judged steps from which most of it was taken; nullopt: not half from any.
+  std::optional<Part> where;
   // A step: how often the driver waited for a page of memory to come from storage, and how many
   // bytes were read from storage for its process. nullopt: not known.
   std::optional<double> faults;

@@ -28,7 +28,6 @@ constexpr int64_t kFloorPercent = 2;
 constexpr double kProbability = 0.01;
 constexpr int64_t kUndecidedLimits = 3;  // an interval that reaches so many limits decides nothing
 constexpr int64_t kUnmeasuredDivisor = 10;  // at most one other rank in so many without samples
-constexpr uint64_t kBlockedMin = 10;        // samples that find a rank blocked, to name it for that
 constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
 constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
 constexpr int64_t kReplayDivisor = 50;      // a replay that is off by more of a step is not used
@@ -123,23 +122,35 @@ class CauseFinder {
     return measured(judged_.ranks[rank]) && unmeasured * kUnmeasuredDivisor <= ranks - 1;
   }
 
-  // Of what the rank has more of it than the others. How long it was blocked is not only another
-  // one in each step, but found by samples.
+  // Of what the rank has more of it than the others. How long they were blocked is not only another
+  // one in each step, but found by samples, which leave something open.
   MeanEstimate AmountOf(size_t rank, size_t cause) const {
     MeanEstimate amount = Bootstrap(part_others_[cause].Excess(rank), block_);
     const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
     if (kCauses[cause] != Part::kBlocked || !sleep.has_value()) return amount;
-    const auto own_ns = static_cast<double>(MeanOf(parts_[cause][rank]));
-    amount.lo_ns -= static_cast<int64_t>(own_ns * (1 - sleep->least));
-    amount.hi_ns += static_cast<int64_t>(own_ns * (sleep->most - 1));
+    amount.lo_ns -= sleep->less_ns + MiddleOfOthers(rank, &BlockedSleep::more_ns);
+    amount.hi_ns += sleep->more_ns + MiddleOfOthers(rank, &BlockedSleep::less_ns);
     return amount;
   }
 
-  // Too few samples tell it.
-  bool TooRare(size_t rank, Part part) const {
+  // What is said of what is no cause: of blocked sleep that too few samples find, what they find.
+  int64_t SeenNs(size_t rank, size_t cause, const MeanEstimate& amount) const {
     const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
-    return part == Part::kBlocked && sleep.has_value() && !sleep->by_scheduler &&
-           sleep->blocked < kBlockedMin;
+    const bool rare =
+        kCauses[cause] == Part::kBlocked && sleep.has_value() && MeanOf(parts_[cause][rank]) == 0;
+    return rare ? sleep->found_ns : amount.est_ns;
+  }
+
+  int64_t MiddleOfOthers(size_t rank, int64_t BlockedSleep::*open_ns) const {
+    std::vector<int64_t> others;
+    for (size_t i = 0; i < judged_.ranks.size(); ++i) {
+      const std::optional<BlockedSleep>& sleep = judged_.ranks[i].sleep;
+      if (i != rank && sleep.has_value()) others.push_back((*sleep).*open_ns);
+    }
+    if (others.empty()) return 0;
+    const auto middle = others.begin() + static_cast<int64_t>(others.size() / 2);
+    std::nth_element(others.begin(), middle, others.end());
+    return *middle;
   }
 
   // Surely large enough; twice that where the rank is not late.
@@ -189,11 +200,11 @@ class CauseFinder {
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = AmountOf(rank, i);
       std::optional<Cause> cause;
-      if (may_name && Measured(rank, kCauses[i]) && !TooRare(rank, kCauses[i]) &&
-          IsCertain(finding, amount) && IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
+      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount) &&
+          IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
         cause = CauseOf(rank, i, amount);
       }
-      NotACause not_a_cause{kCauses[i], amount.est_ns, Measured(rank, kCauses[i])};
+      NotACause not_a_cause{kCauses[i], SeenNs(rank, i, amount), Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
         not_a_cause.because = NotACause::Because::kSharedQuota;
         cause.reset();

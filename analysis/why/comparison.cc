@@ -2,7 +2,9 @@
 #include "analysis/why/comparison.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -24,10 +26,8 @@ class Comparer {
       : before_(before), now_(now), comparison_(*comparison), changes_(std::move(lengths)) {}
 
   void Run() {
-    const bool known = All(&SideRank::taken_away_known);
-    comparison_.blocked_known = known && All(&SideRank::blocked_known);
-    comparison_.taken_away_known =
-        known && (comparison_.blocked_known || !Any(&SideRank::blocked_cut));
+    comparison_.taken_away_known = All(&SideRank::taken_away_known);
+    comparison_.blocked_known = comparison_.taken_away_known && All(&SideRank::blocked_known);
     comparison_.redacted = before_.redacted || now_.redacted;
     comparison_.other_detail = before_.detail != now_.detail;
     const size_t step = Add(&StepNs);
@@ -40,11 +40,12 @@ class Comparer {
     changes_.Sample();
     comparison_.step = changes_.Of(step);
     for (size_t part = 0; part < kParts; ++part) {
-      comparison_.parts[part] = changes_.Of(parts[part]);
+      comparison_.parts[part] = changes_.Of(parts[part], OpenNs(part));
     }
     for (size_t i = 0; i < comparison_.ranks.size(); ++i) {
       for (size_t part = 0; part < kParts; ++part) {
-        comparison_.ranks[i].parts[part] = changes_.Of(rank_rows_[i] + part);
+        const int64_t open_ns = OpenNs(part, comparison_.ranks[i].rank);
+        comparison_.ranks[i].parts[part] = changes_.Of(rank_rows_[i] + part, open_ns);
       }
     }
     TakeOperators();
@@ -57,7 +58,23 @@ class Comparer {
     return sum;
   }
 
-  // Of all ranks, or of any, of both sides.
+  // What samples leave open of a part, of both sides: how long ranks were blocked, and so how much
+  // is left of what that is taken from. Of one rank, or else the mean over ranks.
+  int64_t OpenNs(size_t part, std::optional<int32_t> only = {}) const {
+    constexpr std::array kOpen = {Part::kBlocked, Part::kCompute, Part::kInput, Part::kHostCode,
+                                  Part::kGarbageCollection};
+    const bool open = std::find(kOpen.begin(), kOpen.end(), static_cast<Part>(part)) != kOpen.end();
+    if (!open || !comparison_.blocked_known) return 0;
+    int64_t sum_ns = 0;
+    for (const Side* const side : {&before_, &now_}) {
+      for (const SideRank& rank : side->ranks) {
+        if (!only.has_value() || rank.rank == *only) sum_ns += rank.blocked_open_ns;
+      }
+    }
+    return only.has_value() ? sum_ns : sum_ns / ranks();
+  }
+
+  // Of all ranks of both sides.
   bool All(bool SideRank::*known) const {
     const auto of = [&](const Side& side) {
       return std::all_of(side.ranks.begin(), side.ranks.end(),
@@ -65,16 +82,10 @@ class Comparer {
     };
     return of(before_) && of(now_);
   }
-  bool Any(bool SideRank::*known) const {
-    const auto of = [&](const Side& side) {
-      return std::any_of(side.ranks.begin(), side.ranks.end(),
-                         [&](const SideRank& rank) { return rank.*known; });
-    };
-    return of(before_) || of(now_);
-  }
 
   const std::vector<PartTable>& TablesOf(const SideRank& rank) const {
-    return comparison_.taken_away_known ? rank.cut : rank.uncut;
+    if (!comparison_.taken_away_known) return rank.uncut;
+    return comparison_.blocked_known ? rank.cut : rank.unblocked;
   }
 
   // By step, added up over the ranks.

@@ -45,11 +45,10 @@ struct OperatorChange {
 struct Comparison : ComparedSides {
   Refusal refusal = Refusal::kNone;  // with kNowRefused, kBeforeRefused
 
-  // False: some rank of one side was not measured, or only some were for being blocked. What was
-  // throttled, waited for a CPU or was blocked is then in the other parts, on both sides, and those
-  // three are 0.
+  // False: some rank of one side was not measured. What was throttled or waited for a CPU is then
+  // in the other parts, on both sides, and those two are 0. Likewise of what was blocked.
   bool taken_away_known = false;
-  bool blocked_known = false;  // false: of no rank it is, or the above; then that one is 0
+  bool blocked_known = false;
   // Names were replaced in a recording, and in each recording by others: shapes are then not known,
   // and operators that one side alone has are left out.
   bool redacted = false;

@@ -365,9 +365,10 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
     }
     if (of_rank.samples.measured()) {
       SetJudged(of_rank.steps, &of_rank.samples.growths);
-      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
+      // What was blocked first: where it was is known better.
       of_rank.sleep = CutBlocked({&rank, driver.tid, &of_rank.samples, of_rank.steps}, &pieces,
                                  &of_rank.tables);
+      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
     }
     if (options.stretches) {
       for (const TaskSpan& span : driver.spans) {
@@ -379,7 +380,11 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
       of_rank.waits = std::move(found);
       of_rank.pending_ns = PendingNs(pooled[i], rare);
     }
-    if (options.operators) AddOperators(pieces, i, judged);
+    if (options.operators) {
+      AddOperators(pieces, i, judged);
+      of_rank.unblocked = of_rank.tables;
+      PutBackBlocked(pieces, &of_rank.unblocked);
+    }
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);
   }

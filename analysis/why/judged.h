@@ -30,9 +30,10 @@ struct StepTime {
 struct JudgedRank {
   const RankInput* input = nullptr;
   int32_t driver_tid = 0;
-  std::vector<OwnInterval> steps;  // judged; in order
-  std::vector<PartTable> tables;   // beside `steps`; each adds up to the step
-  std::vector<PartTable> uncut;    // the same before anything was taken away
+  std::vector<OwnInterval> steps;    // judged; in order
+  std::vector<PartTable> tables;     // beside `steps`; each adds up to the step
+  std::vector<PartTable> uncut;      // the same before anything was taken away
+  std::vector<PartTable> unblocked;  // with JudgeOptions::operators: blocked left where it was
   RankSamples samples;
   std::optional<BlockedSleep> sleep;  // nullopt: whether it was blocked is not known
   int64_t unplaced_ns = 0;            // of all steps

@@ -36,10 +36,11 @@ void Add(const Side& side, Side* pooled) {
   for (size_t i = 0; i < side.ranks.size(); ++i) {
     SideRank& rank = pooled->ranks[i];
     Append(side.ranks[i].cut, &rank.cut);
+    Append(side.ranks[i].unblocked, &rank.unblocked);
     Append(side.ranks[i].uncut, &rank.uncut);
     rank.taken_away_known = rank.taken_away_known && side.ranks[i].taken_away_known;
     rank.blocked_known = rank.blocked_known && side.ranks[i].blocked_known;
-    rank.blocked_cut = rank.blocked_cut || side.ranks[i].blocked_cut;
+    rank.blocked_open_ns = std::max(rank.blocked_open_ns, side.ranks[i].blocked_open_ns);
   }
   for (const auto& [name, one] : side.operators) {
     AddOperator(one, pooled->steps, &pooled->operators[name]);

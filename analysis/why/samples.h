@@ -16,9 +16,9 @@ namespace syncline::analysis::why {
 // How far a sample may lie outside of the time asked for: half of the slowest usual period.
 inline constexpr int64_t kMarginNs = 25'000'000;
 
-// States of a thread, as the kernel writes them: asleep where no signal ends it, or where one does.
+// States of a thread, as the kernel writes them: uninterruptible sleep; running, or ready to.
 inline constexpr char kBlockedState = 'D';
-inline constexpr char kSleepingState = 'S';
+inline constexpr char kRunningState = 'R';
 
 // What grew, as read at an instant.
 struct Reading {

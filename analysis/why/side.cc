@@ -65,8 +65,10 @@ Side SideOf(const JobInput& input) {
   if (side.refusal != Refusal::kNone) return side;
   TakeOperators(input.names, &judged, &side);
   for (JudgedRank& rank : judged.ranks) {
-    side.ranks.push_back({rank.input->rank, std::move(rank.tables), std::move(rank.uncut),
-                          rank.samples.measured(), rank.sleep.has_value(), rank.sleep.has_value()});
+    const BlockedSleep sleep = rank.sleep.value_or(BlockedSleep{});
+    side.ranks.push_back({rank.input->rank, std::move(rank.tables), std::move(rank.unblocked),
+                          std::move(rank.uncut), rank.samples.measured(), rank.sleep.has_value(),
+                          std::max(sleep.less_ns, sleep.more_ns)});
   }
   return side;
 }

@@ -19,10 +19,12 @@ struct SideRank {
   // By judged step; each adds up to the step.
   // With what was taken away (throttled, waiting for a CPU, blocked) cut out.
   std::vector<PartTable> cut;
-  std::vector<PartTable> uncut;  // without: that time is in the other parts
-  bool taken_away_known = false;
-  bool blocked_known = false;  // in all recordings that are pooled, and in any of them
-  bool blocked_cut = false;
+  std::vector<PartTable> unblocked;  // with blocked left in the other parts
+  std::vector<PartTable> uncut;      // with all of it there
+  bool taken_away_known = false;     // throttled and waiting for a CPU are
+  bool blocked_known = false;
+  // What samples leave open of how long it was blocked, of a step.
+  int64_t blocked_open_ns = 0;
 };
 
 // An operator, of the drivers of all ranks, in the judged steps.

@@ -49,7 +49,7 @@ std::optional<int64_t> BlockedOf(std::span<const Reading> readings, int64_t asle
   for (const Reading& reading : readings) {
     known += reading.state != 0 ? 1 : 0;
     blocked += reading.state == kBlockedState ? 1 : 0;
-    asleep += reading.state == kBlockedState || reading.state == kSleepingState ? 1 : 0;
+    asleep += reading.state != 0 && reading.state != kRunningState ? 1 : 0;
   }
   if (known * 10 < readings.size() * 9) return std::nullopt;
   if (blocked == 0) return 0;

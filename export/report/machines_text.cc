@@ -231,7 +231,7 @@ void MachinesInFull(Page* page) {
       "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
       "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
       "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
-      "for I/O, or was stopped. blocked: of the sleep, that which no signal ends, mostly for "
+      "for I/O, or was stopped. blocked: of that, uninterruptible sleep, mostly for "
       "storage "
       "(an estimate from samples; -: not known). read MB/s: read from storage for the process. "
       "CPUs: how many the process's sampled "

@@ -102,11 +102,12 @@ std::vector<std::string> TrustSentences(const Comparison& comparison) {
   std::vector<std::string> lines = IntervalSentences(comparison);
   if (!comparison.taken_away_known) {
     lines.push_back(
-        "throttling, waiting for a CPU and being blocked in the kernel were not all measured on "
-        "every rank of both recordings: that time is in the other parts of both");
+        "throttling, waiting for a CPU and being blocked in the kernel were not measured on every "
+        "rank of both recordings: that time is in the other parts of both");
   } else if (!comparison.blocked_known) {
     lines.push_back(
-        "being blocked in the kernel was not measured: that time is in the other parts of both");
+        "being blocked in the kernel was not measured on every rank of both recordings: that time "
+        "is in the other parts of both");
   }
   if (comparison.other_detail) {
     lines.push_back(

@@ -55,7 +55,7 @@ TEST(WhyText, ABlockedRankByItsSamples) {
   sleep.read_bytes = 349'100;
   const std::string text = FlatText(BlockedAnswer(sleep));
   EXPECT_THAT(text, HasSubstr("CAUSE   it is blocked in the kernel for 29.8 ms [27.6, 31.9] of the "
-                              "31.3 ms: asleep where no signal ends it, mostly for storage (a "
+                              "31.3 ms: uninterruptible sleep, mostly for storage (a "
                               "file, a network file system, memory that was paged out)\n"));
   EXPECT_THAT(text,
               HasSubstr("        how long: as 114 of the 120 samples show that find it asleep "

@@ -123,7 +123,7 @@ std::string BytesText(double bytes) {
 std::vector<std::string> BlockedSentences(const Cause& cause, const std::string& share) {
   std::vector<std::string> lines = {absl::StrCat(
       "it is blocked in the kernel for ", share,
-      ": asleep where no signal ends it, mostly for storage (a file, a network file system, memory "
+      ": uninterruptible sleep, mostly for storage (a file, a network file system, memory "
       "that was paged out)")};
   if (!cause.blocked.has_value()) return lines;
   const BlockedSleep& sleep = *cause.blocked;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sleep that no signal ends, as that for storage is: of whoever made a child by vfork, until the
-// child ends.
+// Uninterruptible sleep, as that for storage is: of whoever made a child by vfork, until it ends.
 #define _GNU_SOURCE
 #include <sys/wait.h>
 #include <time.h>
