@@ -40,7 +40,7 @@ Side SideWith(const MadeUp& made_up) {
   convolution.rank_cut_ns.resize(made_up.ranks);
   for (size_t rank = 0; rank < made_up.ranks; ++rank) {
     side.ranks[rank].rank = static_cast<int32_t>(rank);
-    side.ranks[rank].taken_away_known = true;
+    side.ranks[rank].taken_away_known = side.ranks[rank].blocked_known = true;
   }
   for (size_t step = 0; step < made_up.steps; ++step) {
     const auto noise_ns = static_cast<int64_t>(random() % made_up.noise_ns);
@@ -54,7 +54,7 @@ Side SideWith(const MadeUp& made_up) {
       ++convolution.calls;
     }
   }
-  for (SideRank& rank : side.ranks) rank.uncut = rank.cut;
+  for (SideRank& rank : side.ranks) rank.uncut = rank.unblocked = rank.cut;
   convolution.uncut_ns = convolution.cut_ns;
   convolution.rank_uncut_ns = convolution.rank_cut_ns;
   return side;
@@ -293,8 +293,10 @@ TEST(Comparison, OfJobsFindsWhatWasPutIn) {
 TEST(Comparison, OfBeingBlockedOnlyWhereBothRecordingsSayIt) {
   constexpr auto kBlocked = static_cast<size_t>(Part::kBlocked);
   const auto job = [](uint64_t seed, int64_t blocked_ns, bool states) {
-    return FakeJobOptions{
-        .steps = 300, .seed = seed, .trouble = {{1, {.blocked_ns = blocked_ns}}}, .states = states};
+    return FakeJobOptions{.steps = 1200,
+                          .seed = seed,
+                          .trouble = {{1, {.blocked_ns = blocked_ns}}},
+                          .states = states};
   };
   const Comparison both = CompareJobs(job(1, 2 * kMs, true), job(2, 8 * kMs, true));
   EXPECT_TRUE(both.blocked_known);
@@ -302,9 +304,21 @@ TEST(Comparison, OfBeingBlockedOnlyWhereBothRecordingsSayIt) {
   EXPECT_NEAR(both.ranks[1].parts[kBlocked].change.est_ns, 6 * kMs, kMs);
   EXPECT_TRUE(both.ranks[1].parts[kBlocked].certain());
 
+  // A few samples that find it blocked in one of two recordings that are alike are no change.
+  auto few = [&](uint64_t seed) {
+    FakeJobOptions options = job(seed, 2 * kMs, true);
+    options.steps = 60 + 60 * seed;
+    return options;
+  };
+  for (uint64_t seed = 1; seed < 8; ++seed) {
+    const Comparison alike = CompareJobs(few(seed), few(seed + 1));
+    EXPECT_FALSE(alike.ranks[1].parts[kBlocked].certain()) << seed;
+    EXPECT_FALSE(alike.ranks[1].parts[static_cast<size_t>(Part::kHostCode)].certain()) << seed;
+  }
+
   const Comparison mixed = CompareJobs(job(1, 8 * kMs, false), job(2, 8 * kMs, true));
   EXPECT_FALSE(mixed.blocked_known);
-  EXPECT_FALSE(mixed.taken_away_known);
+  EXPECT_TRUE(mixed.taken_away_known);
   for (const Change& part : mixed.ranks[1].parts) {
     EXPECT_LT(std::abs(part.change.est_ns), kMs / 2);
   }

@@ -40,6 +40,7 @@ RankSummary SummaryOf(const JudgedRank& judged) {
                         : 1 - static_cast<double>(MissingNs(rank)) / static_cast<double>(window_ns);
   summary.taken_away_known = judged.samples.measured();
   summary.blocked_known = judged.sleep.has_value();
+  summary.blocked_exact = judged.sleep.has_value() && judged.sleep->by_scheduler;
   summary.group_version = judged.samples.group_version;
   summary.processor = ProcessorTimeOf(judged);
   if (rank.evidence != nullptr) {

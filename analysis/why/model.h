@@ -170,6 +170,7 @@ struct RankSummary {
   double covered = 0;                      // part of the window, 0 to 1
   bool taken_away_known = false;           // whether throttled and waiting for a CPU were measured
   bool blocked_known = false;              // whether blocked was
+  bool blocked_exact = false;              // by the scheduler's trace
   int64_t unplaced_ns = 0;                 // run-queue time that found no place in own work, a step
   std::optional<ProcessorTime> processor;  // of its own work
   int64_t sample_period_ns = 0;            // 0: no samples

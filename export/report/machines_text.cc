@@ -83,6 +83,7 @@ std::string ReadText(const ProcessUsage& usage) {
 struct Other {
   std::string name;
   int64_t running_ns = 0;
+  bool blocked = false;  // for so long that it is said
 };
 
 Other OtherOf(const OtherUsage& other) {
@@ -105,7 +106,11 @@ std::vector<Other> OthersOn(const Report& report, const MachineReport& machine,
     }
     absl::string_view name = process.name;
     absl::ConsumePrefix(&name, prefix);
-    others.push_back({absl::StrCat(name, " (recorded)"), process.usage.threads_running_ns});
+    const Row row{process.name, "", &process.usage, machine.window_ns};
+    const bool blocked = row.blocked_ppm() >= kWaitPpm;
+    others.push_back({absl::StrCat(name, " (recorded", blocked ? ", blocked " : "",
+                                   blocked ? PercentOfPpm(row.blocked_ppm()) : "", ")"),
+                      process.usage.threads_running_ns, blocked});
   }
   std::stable_sort(others.begin(), others.end(),
                    [](const Other& a, const Other& b) { return a.running_ns > b.running_ns; });
@@ -120,7 +125,7 @@ std::vector<std::string> OthersOf(const Report& report, const std::vector<Row>& 
     std::vector<std::string> others;
     for (const Other& other : OthersOn(report, machine, rows)) {
       if (machine.window_ns <= 0 || others.size() == kNamed) break;
-      if (other.running_ns < machine.window_ns / kPpm * least_ppm) break;
+      if (!other.blocked && other.running_ns < machine.window_ns / kPpm * least_ppm) continue;
       others.push_back(
           absl::StrCat(other.name, " ", MeanText(other.running_ns, machine.window_ns), " CPUs"));
     }

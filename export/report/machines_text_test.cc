@@ -42,6 +42,14 @@ TEST(OneScreenText, WaitsForACpuAndWhoElseRan) {
   EXPECT_THAT(ItemOf(TextReport(report, {}), "CPU wait"), Not(HasSubstr("quota")));
 }
 
+TEST(SectionsByName, ALoaderWorkerThatWaitsForStorageIsSaid) {
+  analysis::Report report = Fleet(2, Job::kPyTorch);
+  report.machines[1].processes[1].usage.threads_running_ns = kWindowNs / 1000;
+  report.machines[1].processes[1].usage.blocked_ns = kWindowNs / 100 * 77;
+  EXPECT_THAT(TextReport(report, {.width = 120, .sections = {"machines"}}),
+              HasSubstr("on node-1: loader (recorded, blocked 77.0 %) 0.00 CPUs"));
+}
+
 TEST(OneScreenText, WhoWaitsForStorage) {
   analysis::Report report = Fleet(64, Job::kPyTorch);
   report.machines[40].processes[0].usage.blocked_ns = kWindowNs / 100;

@@ -51,6 +51,7 @@ TEST(WhyText, ABlockedRankByItsSamples) {
   BlockedSleep sleep;
   sleep.asleep = 120;
   sleep.blocked = 114;
+  sleep.where = Part::kInput;
   sleep.faults = 85.24;
   sleep.read_bytes = 349'100;
   const std::string text = FlatText(BlockedAnswer(sleep));
@@ -62,6 +63,7 @@ TEST(WhyText, ABlockedRankByItsSamples) {
                         "in its own work\n"));
   EXPECT_THAT(text, HasSubstr("        a step: 85.2 page faults that storage serves, and 349.1 kB "
                               "read from storage for its process\n"));
+  EXPECT_THAT(text, HasSubstr("        most of it in its data loader\n"));
   EXPECT_THAT(text, HasSubstr("NEXT    give rank 1 on node beta more memory"));
 }
 
@@ -73,7 +75,8 @@ TEST(WhyText, ABlockedRankByTheSchedulersTrace) {
   const std::string text = FlatText(BlockedAnswer(sleep));
   EXPECT_THAT(text, HasSubstr("when it was blocked: by the scheduler's trace\n"));
   EXPECT_THAT(text, HasSubstr("nothing read from storage for its process: perhaps it writes"));
-  EXPECT_THAT(text, HasSubstr("NEXT    find out what rank 1 on node beta reads or writes"));
+  EXPECT_THAT(text, HasSubstr("NEXT    keep what rank 1 on node beta reads or writes in memory"));
+  EXPECT_THAT(text, HasSubstr("grep -q ^State:.D /proc/4711/status && cat /proc/4711/stack"));
 }
 
 TEST(WhyText, WhatABlockedRankReadIsNotSaidWhereItIsNotKnown) {
@@ -102,6 +105,18 @@ TEST(WhyText, WhetherARankWasBlockedMayNotBeMeasured) {
   EXPECT_THAT(text, HasSubstr("        not measured: blocked in kernel\n"));
   EXPECT_THAT(text, HasSubstr("  blocked in kernel   not measured  not measured\n"));
   EXPECT_THAT(text, HasSubstr("evidence: schedstat 20 Hz, cgroup v1"));
+}
+
+TEST(WhyText, ARankThatMayBeBlockedIsRecordedAgain) {
+  Answer answer = ThrottledAnswer();
+  answer.verdict = Verdict::kLateCauseUnknown;
+  answer.findings[0].causes.clear();
+  answer.findings[0].not_causes = {{Part::kBlocked, 56 * kTenth}};
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("not certain enough to be named: blocked in kernel (+5.6 ms"));
+  EXPECT_THAT(text, HasSubstr("NEXT    record again with `--scheduling`"));
+  answer.findings[0].not_causes = {{Part::kBlocked, kTenth}};
+  EXPECT_THAT(FlatText(answer), Not(HasSubstr("--scheduling")));
 }
 
 // What it sleeps besides being blocked is said, and no more of it than that.

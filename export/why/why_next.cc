@@ -61,15 +61,17 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
 }
 
 std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
-  const std::string stack = "`cat /proc/PID/stack` there (as root) shows what it waits for";
+  const std::string stack = absl::StrCat(
+      "what it waits for, as root there: `while sleep 0.01; do grep -q ^State:.D /proc/", rank.pid,
+      "/status && cat /proc/", rank.pid, "/stack; done`");
   if (cause.blocked.has_value() && cause.blocked->faults.value_or(0) >= kManyFaults) {
     return absl::StrCat("give ", OnNode(rank),
                         " more memory (limit of its container, swap), or do not map files that "
                         "storage serves slowly; ",
                         stack);
   }
-  return absl::StrCat("find out what ", OnNode(rank), " reads or writes: ", stack,
-                      "; keep it in memory or on faster storage, or leave it to loader workers");
+  return absl::StrCat("keep what ", OnNode(rank), " reads or writes in memory or on faster ",
+                      "storage, or leave it to loader workers; ", stack);
 }
 
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
@@ -117,6 +119,15 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }
+  const bool maybe_blocked =
+      std::any_of(finding.not_causes.begin(), finding.not_causes.end(), [&](const NotACause& one) {
+        return one.part == Part::kBlocked &&
+               (!one.measured || one.amount_ns > LimitNs(answer, finding));
+      });
+  if (maybe_blocked) {
+    return absl::StrCat("record again with `--scheduling`, which says exactly how long ",
+                        OnNode(rank), " is blocked in the kernel, and then `syncline why`");
+  }
   const bool quota = std::any_of(
       finding.not_causes.begin(), finding.not_causes.end(),
       [](const NotACause& one) { return one.because == NotACause::Because::kSharedQuota; });
@@ -152,8 +163,9 @@ std::string ForEverybody(const Answer& answer, Part part) {
       }
       return "start fewer processes and threads on the nodes, or give each rank CPUs of its own";
     case Part::kBlocked:
-      return "find out what the ranks read or write (`cat /proc/PID/stack` as root shows what one "
-             "waits for): keep it in memory or on faster storage";
+      return "keep what the ranks read or write in memory or on faster storage; what one of them "
+             "waits for, as root: `while sleep 0.01; do grep -q ^State:.D /proc/PID/status && cat "
+             "/proc/PID/stack; done`";
     case Part::kInput:
       return "give the data loaders of all ranks more workers, or make preprocessing or storage "
              "faster";

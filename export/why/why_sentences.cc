@@ -133,16 +133,23 @@ std::vector<std::string> BlockedSentences(const Cause& cause, const std::string&
     lines.push_back(absl::StrCat("how long: as ", sleep.blocked, " of the ", sleep.asleep,
                                  " samples show that find it asleep in its own work"));
   }
-  if (sleep.faults.has_value() && sleep.read_bytes.has_value()) {
-    const bool none = *sleep.faults < kFaultsLeast && *sleep.read_bytes < kReadBytesLeast;
-    lines.push_back(
-        none
-            ? std::string("no page fault that storage serves, and nothing read from storage for "
-                          "its process: perhaps it writes, or waits for a network file system or a "
-                          "lock in the kernel")
-            : absl::StrFormat("a step: %.1f page faults that storage serves, and %s read from "
-                              "storage for its process",
-                              *sleep.faults, BytesText(*sleep.read_bytes)));
+  if (sleep.where.has_value()) {
+    lines.push_back(absl::StrCat("most of it in ", *sleep.where == Part::kInput
+                                                       ? "its data loader"
+                                                       : PartName(*sleep.where)));
+  }
+  const bool faults = sleep.faults.value_or(0) >= kFaultsLeast;
+  const bool bytes = sleep.read_bytes.value_or(0) >= kReadBytesLeast;
+  std::vector<std::string> came;
+  if (faults)
+    came.push_back(absl::StrFormat("%.1f page faults that storage serves", *sleep.faults));
+  if (bytes) came.push_back(BytesText(*sleep.read_bytes) + " read from storage for its process");
+  if (!came.empty()) {
+    lines.push_back("a step: " + absl::StrJoin(came, ", and "));
+  } else if (sleep.faults.has_value() && sleep.read_bytes.has_value()) {
+    lines.emplace_back(
+        "no page fault that storage serves, and nothing read from storage for its process: perhaps "
+        "it writes, or waits for a network file system or a lock in the kernel");
   }
   return lines;
 }

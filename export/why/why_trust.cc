@@ -42,10 +42,21 @@ bool ByScheduler(const Answer& answer) {
   return false;
 }
 
+// What of the answer is by the scheduler's trace.
+std::string TraceText(const Answer& answer) {
+  const bool exact = std::any_of(answer.ranks.begin(), answer.ranks.end(),
+                                 [](const RankSummary& rank) { return rank.blocked_exact; });
+  const bool who = ByScheduler(answer);
+  if (!exact && !who) return "";
+  return absl::StrCat(", scheduler's trace (", who ? "who had the CPU" : "",
+                      who && exact ? ", " : "", exact ? "when ranks were blocked" : "", ")");
+}
+
 // Whether samples also say in which states threads were.
 bool StatesKnown(const Answer& answer) {
-  return std::any_of(answer.ranks.begin(), answer.ranks.end(),
-                     [](const RankSummary& rank) { return rank.blocked_known; });
+  return std::any_of(answer.ranks.begin(), answer.ranks.end(), [](const RankSummary& rank) {
+    return rank.blocked_known && !rank.blocked_exact;
+  });
 }
 
 size_t MeasuredRanks(const Answer& answer) {
@@ -136,7 +147,7 @@ std::vector<std::string> TrustSentences(const Answer& answer) {
   }
   absl::StrAppend(&text, "schedstat", StatesKnown(answer) ? " and thread states" : "");
   if (period_ns > 0) absl::StrAppendFormat(&text, " %.3g Hz", 1e9 / static_cast<double>(period_ns));
-  if (ByScheduler(answer)) absl::StrAppend(&text, ", scheduler's trace (who had the CPU)");
+  absl::StrAppend(&text, TraceText(answer));
   absl::StrAppend(&text, version > 0 ? absl::StrCat(", cgroup v", version)
                                      : std::string(", no control group seen"));
   if (measured < ranks) {

@@ -168,8 +168,9 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
                     known ? "a lock, a connection, a sleep" : "a file, a lock, a sleep",
                     "); what it waits for was not recorded");
   } else {
-    absl::StrAppend(&text, ": what was measured does not explain it. It accuses nobody: a slower ",
-                    "core does the same in a healthy job");
+    absl::StrAppend(
+        &text, ": nothing that was measured explains it for certain. It accuses nobody: a slower ",
+        "core does the same in a healthy job");
   }
   std::vector<std::string> lines = {std::move(text)};
   if (std::string most = LargestDifference(answer, finding); !most.empty()) {

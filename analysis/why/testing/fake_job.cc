@@ -120,7 +120,7 @@ void FakeJob::Sample(size_t rank, char state) {
   // As the sampler does it: not in step with the job.
   clock.due_ns = clock.now_ns + kPeriodNs / 2 + static_cast<int64_t>(pauses_() % kPeriodNs);
   evidence::Evidence& evidence = evidence_[rank];
-  const int64_t at_ns = clock.now_ns + 10 * kUs;
+  const int64_t at_ns = clock.now_ns - 3 * kUs;  // in what it does
   evidence.thread_samples.push_back(
       {0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns, clock.run_queue_ns, static_cast<int32_t>(rank)});
   if (options_.states) {
@@ -260,7 +260,7 @@ void FakeJob::Meet() {
     input_.ranks[rank].collectives.back().left_ns = left_ns;
     const int64_t released_ns = std::max(clock.now_ns, left_ns + 40 * kUs);
     wait_ns_[rank] += released_ns - clock.now_ns;
-    clock.now_ns = released_ns;
+    Sleep(rank, released_ns - clock.now_ns, 'S');
   }
 }
 
