@@ -128,24 +128,31 @@ class CauseFinder {
     MeanEstimate amount = Bootstrap(part_others_[cause].Excess(rank), block_);
     const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
     if (kCauses[cause] != Part::kBlocked || !sleep.has_value()) return amount;
-    amount.lo_ns -= sleep->less_ns + MiddleOfOthers(rank, &BlockedSleep::more_ns);
-    amount.hi_ns += sleep->more_ns + MiddleOfOthers(rank, &BlockedSleep::less_ns);
+    const auto of_others = [&](int64_t BlockedSleep::*open_ns) {
+      return MiddleOfOthers(rank, [&](size_t other) {
+        return judged_.ranks[other].sleep.value_or(BlockedSleep{}).*open_ns;
+      });
+    };
+    amount.lo_ns -= sleep->less_ns + of_others(&BlockedSleep::more_ns);
+    amount.hi_ns += sleep->more_ns + of_others(&BlockedSleep::less_ns);
+    amount.est_ns -= MiddleOfOthers(rank, [&](size_t other) { return RareNs(other, cause); });
+    amount.est_ns = std::max(amount.est_ns, amount.lo_ns);
     return amount;
   }
 
-  // What is said of what is no cause: of blocked sleep that too few samples find, what they find.
-  int64_t SeenNs(size_t rank, size_t cause, const MeanEstimate& amount) const {
+  // What too few samples find of blocked sleep, so that it is not in the rank's parts.
+  int64_t RareNs(size_t rank, size_t cause) const {
     const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
     const bool rare =
         kCauses[cause] == Part::kBlocked && sleep.has_value() && MeanOf(parts_[cause][rank]) == 0;
-    return rare ? sleep->found_ns : amount.est_ns;
+    return rare ? sleep->found_ns : 0;
   }
 
-  int64_t MiddleOfOthers(size_t rank, int64_t BlockedSleep::*open_ns) const {
+  template <class Value>
+  int64_t MiddleOfOthers(size_t rank, Value value) const {
     std::vector<int64_t> others;
     for (size_t i = 0; i < judged_.ranks.size(); ++i) {
-      const std::optional<BlockedSleep>& sleep = judged_.ranks[i].sleep;
-      if (i != rank && sleep.has_value()) others.push_back((*sleep).*open_ns);
+      if (i != rank) others.push_back(value(i));
     }
     if (others.empty()) return 0;
     const auto middle = others.begin() + static_cast<int64_t>(others.size() / 2);
@@ -204,7 +211,8 @@ class CauseFinder {
           IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
         cause = CauseOf(rank, i, amount);
       }
-      NotACause not_a_cause{kCauses[i], SeenNs(rank, i, amount), Measured(rank, kCauses[i])};
+      NotACause not_a_cause{kCauses[i], std::max(amount.est_ns, RareNs(rank, i)),
+                            Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
         not_a_cause.because = NotACause::Because::kSharedQuota;
         cause.reset();
