@@ -210,14 +210,15 @@ class Kineto:
 
     def turn(self, generation, in_main_thread=False):
         """How many ms to sleep, unless the gate changes; 0: until it does."""
-        try:
-            if not self.used and not in_main_thread:
-                return self._wait_for_main_thread(generation)
-            return self._turn(generation)
-        except Exception as error:
-            if in_main_thread and is_of_the_program(error):
-                raise
-            return self._go_on_after(error)
+        with self.lock:
+            try:
+                if not self.used and not in_main_thread:
+                    return self._wait_for_main_thread(generation)
+                return self._turn(generation)
+            except Exception as error:
+                if in_main_thread and is_of_the_program(error):
+                    raise
+                return self._go_on_after(error)
 
     def _wait_for_main_thread(self, generation):
         """libkineto complains on stderr when another thread than PyTorch's first one uses it
@@ -247,30 +248,29 @@ class Kineto:
     def _turn(self, generation):
         if not self.ready():
             return LATE_MS
-        with self.lock:
-            if self.pieces.unsaid:
-                self.pieces.say()
-            if self.over and not self.on:
-                return 0
-            self.used = True
-            self.install()
-            if generation != self.generation:
-                self._end("complete", "", OPEN_OPERATORS_S)
-                self.generation = generation
-                self.origin = self.next_start = time.monotonic()
-                if generation:
-                    self.pieces.begin_recording()
-            if not generation:
-                return 0
-            if self.on and self._is_due():
-                self._end("complete", "", OPEN_OPERATORS_S)
-                passed = time.monotonic() - self.origin
-                whole = passed // PIECES_TOGETHER_S + 1
-                self.next_start = self.origin + whole * PIECES_TOGETHER_S
-            if not self.on and time.monotonic() >= self.next_start:
-                self._begin()
-            until = (self.due if self.on else self.next_start) - time.monotonic()
-            return max(1, int(min(LOOK_S, until) * 1000))
+        if self.pieces.unsaid:
+            self.pieces.say()
+        if self.over and not self.on:
+            return 0
+        self.used = True
+        self.install()
+        if generation != self.generation:
+            self._end("complete", "", OPEN_OPERATORS_S)
+            self.generation = generation
+            self.origin = self.next_start = time.monotonic()
+            if generation:
+                self.pieces.begin_recording()
+        if not generation:
+            return 0
+        if self.on and self._is_due():
+            self._end("complete", "", OPEN_OPERATORS_S)
+            passed = time.monotonic() - self.origin
+            whole = passed // PIECES_TOGETHER_S + 1
+            self.next_start = self.origin + whole * PIECES_TOGETHER_S
+        if not self.on and time.monotonic() >= self.next_start:
+            self._begin()
+        until = (self.due if self.on else self.next_start) - time.monotonic()
+        return max(1, int(min(LOOK_S, until) * 1000))
 
     def _is_due(self):
         if self.over or time.monotonic() >= self.due:
