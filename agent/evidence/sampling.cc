@@ -41,9 +41,9 @@ EvidenceOptions Completed(EvidenceOptions options) {
 }  // namespace
 
 bool SampleRate::Measured(int64_t cpu_ns, int64_t elapsed_ns) {
-  // Half of what everything may take is for searches.
+  // A quarter of what everything may take is for searches.
   const int64_t before_ns = period_ns_;
-  const int64_t allowed_ns = elapsed_ns / (2 * kShareMin);
+  const int64_t allowed_ns = elapsed_ns * 3 / (4 * kShareMin);
   if (cpu_ns > allowed_ns) {
     period_ns_ = std::min(period_ns_ * 2, kSlowestNs);
   } else if (2 * cpu_ns < allowed_ns * 2 / 3) {
@@ -54,7 +54,7 @@ bool SampleRate::Measured(int64_t cpu_ns, int64_t elapsed_ns) {
 }
 
 int64_t SampleRate::SearchPauseNs(int64_t search_cpu_ns) {
-  return std::max(kSearchNs, search_cpu_ns * 2 * kShareMin);
+  return std::max(kSearchNs, search_cpu_ns * 4 * kShareMin);
 }
 
 Sampling::Sampling(RuntimeDirectories directories, Clock* clock, EvidenceOptions options)

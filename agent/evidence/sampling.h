@@ -38,8 +38,8 @@ class SampleRate {
   // Rounds, without searches, took `cpu_ns` in `elapsed_ns`. Whether the period has changed: it
   // doubles when they took too much, and halves when twice as many would take clearly less.
   bool Measured(int64_t cpu_ns, int64_t elapsed_ns);
-  // A search took so long: how long to wait until the next one, so that searches take at most half
-  // as much as everything may.
+  // A search took so long: how long to wait until the next one, so that searches take at most a
+  // quarter of what everything may.
   static int64_t SearchPauseNs(int64_t search_cpu_ns);
 
  private:
