@@ -59,6 +59,9 @@ struct Thread {
   std::string name;      // its comm
 };
 
+// Whether a word is a thread's state as the kernel writes it: one letter.
+bool IsState(std::string_view word);
+
 // Of a thread: /proc/PID/task/TID/schedstat.
 struct ThreadSample {
   uint32_t thread = 0;

@@ -129,10 +129,8 @@ class Parser {
     if (words->More()) {  // not of all, and not in older files
       const std::string_view state = words->Word();
       sample.major_faults = words->Number<int64_t>();
-      const bool letter =
-          state.size() == 1 && absl::ascii_isalpha(static_cast<unsigned char>(state[0]));
-      if (!letter || sample.major_faults < 0) words->Fail();
-      sample.state = letter ? state[0] : '\0';
+      if (!IsState(state) || sample.major_faults < 0) words->Fail();
+      sample.state = IsState(state) ? state[0] : '\0';
     }
     words->Keep(sample, &evidence_.thread_samples);
     return !words->wrong();
@@ -183,6 +181,10 @@ class Parser {
 };
 
 }  // namespace
+
+bool IsState(std::string_view word) {
+  return word.size() == 1 && absl::ascii_isalpha(static_cast<unsigned char>(word[0]));
+}
 
 absl::StatusOr<Evidence> ParseEvidence(std::string_view text) {
   return ParseText<Parser>(text, kHead);

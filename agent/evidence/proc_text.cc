@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 
-#include "absl/strings/ascii.h"
+#include "evidence/evidence.h"
 
 namespace syncline::agent {
 namespace {
@@ -95,9 +95,7 @@ std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_s
   text.remove_prefix(name_end + 1);
   ProcStat stat;
   const std::string_view state = NextWord(&text);
-  if (state.size() != 1 || !absl::ascii_isalpha(static_cast<unsigned char>(state[0]))) {
-    return std::nullopt;
-  }
+  if (!evidence::IsState(state)) return std::nullopt;
   stat.state = state[0];
   int64_t ticks = 0;
   for (size_t field = kState + 1; field <= kProcessor; ++field) {

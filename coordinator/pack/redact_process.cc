@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +14,7 @@
 #include "common/utf8.h"
 #include "control_block/block_file.h"
 #include "coordinator/pack/redact_files.h"
+#include "evidence/evidence.h"
 #include "evidence/write.h"
 #include "instrumentation/abi/control_block.h"
 
@@ -122,10 +122,9 @@ std::string TextFor(std::string_view letter, std::string_view text, Pseudonyms* 
 }
 
 // A letter says what a thread did (R, S, D, ...), and nothing of anybody.
-bool IsState(std::string_view letter, size_t at, std::string_view word) {
+bool IsStateAt(std::string_view letter, size_t at, std::string_view word) {
   constexpr size_t kStateAt = 7;
-  return letter == "t" && at == kStateAt && word.size() == 1 &&
-         absl::ascii_isalpha(static_cast<unsigned char>(word[0]));
+  return letter == "t" && at == kStateAt && evidence::IsState(word);
 }
 
 // A line that is none of the format stays one that is damaged: others count on its number.
@@ -137,7 +136,7 @@ std::string RedactLine(std::string_view line, Pseudonyms* names) {
   for (size_t i = 1; i < words.size(); ++i) {
     if (i == *text_at && words[i].starts_with('=')) {
       words[i] = evidence::Escaped(TextFor(letter, evidence::Unescaped(words[i]), names));
-    } else if (!IsNumber(words[i]) && !IsState(letter, i, words[i])) {
+    } else if (!IsNumber(words[i]) && !IsStateAt(letter, i, words[i])) {
       return letter;
     }
   }
