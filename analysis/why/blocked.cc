@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/why/scheduled_taker.h"
+
 namespace syncline::analysis::why {
 namespace {
 
@@ -14,7 +16,7 @@ using evidence::Turn;
 
 constexpr double kNormal95 = 1.96;    // of the normal distribution: the middle 95 %
 constexpr uint64_t kBlockedMin = 10;  // samples that find it blocked: fewer say little
-constexpr double kKnownShare = 0.9;   // less of the samples or of the steps, and it is not known
+constexpr double kKnownShare = 0.9;   // less of the steps, and a trace is not used
 
 // The piece at that time; nullptr: none.
 const Piece* PieceAt(std::span<const Piece> pieces, int64_t at_ns) {
@@ -47,18 +49,13 @@ struct Turns {
 };
 
 Turns TurnsOf(const BlockedInput& input) {
-  Turns turns;
-  if (input.rank->scheduling == nullptr) return turns;
-  const evidence::Scheduling& scheduling = *input.rank->scheduling;
+  Turns turns{DriverTurns(*input.rank, input.driver_tid), 0};
   int64_t known_ns = 0;
-  for (const Turn& turn : scheduling.turns) {
-    const evidence::ScheduledThread& thread = scheduling.threads[turn.thread];
-    if (thread.process != input.rank->scheduling_process) continue;
-    if (thread.shown_tid() != input.driver_tid) continue;
-    turns.all.push_back(&turn);
-    const int64_t from_ns = turn.pause == Pause::kUnknown ? turn.ready_from_ns() : turn.from_ns();
+  for (const Turn* const turn : turns.all) {
+    const bool paused = turn->pause != Pause::kUnknown;
+    const int64_t from_ns = paused ? turn->from_ns() : turn->ready_from_ns();
     const int64_t begin_ns = std::max(from_ns, input.steps.front().begin_ns);
-    const int64_t end_ns = std::min(turn.until_ns, input.steps.back().end_ns);
+    const int64_t end_ns = std::min(turn->until_ns, input.steps.back().end_ns);
     known_ns += std::max<int64_t>(0, end_ns - begin_ns);
   }
   const int64_t all_ns = input.steps.back().end_ns - input.steps.front().begin_ns;
@@ -200,16 +197,13 @@ int64_t BlockedIn(std::span<const PartTable> tables) {
 // What samples leave open. Sleep is what counters leave, and may be other time that no counter has
 // (a hypervisor's), or hide behind time on a CPU within waits: so how often it is found blocked,
 // without the counters, has to be within the interval, too.
-void SetOpen(const Found& found, double asleep_ns, std::span<const PartTable> before,
+void SetOpen(const Found& found, double asleep_ns, std::span<const Piece> pieces,
              std::span<const PartTable> tables, BlockedSleep* sleep) {
   const auto steps = static_cast<double>(tables.size());
   double direct_ns = 0;
-  for (size_t part = 0; part < kParts; ++part) {
-    int64_t in_ns = 0;
-    for (const PartTable& table : before) in_ns += table[part];
-    if (found.blocked_in[part] == 0) continue;
-    if (part == static_cast<size_t>(Part::kWaitAndTransfer)) continue;
-    direct_ns += found.Blocked(static_cast<Part>(part)) * static_cast<double>(in_ns) / steps;
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0 || !piece.own_work()) continue;
+    direct_ns += found.Blocked(piece.part) * static_cast<double>(piece.length_ns()) / steps;
   }
   const double cut_ns = static_cast<double>(BlockedIn(tables)) / steps;
   const auto [least, most] = ShareInterval(found);
@@ -221,20 +215,13 @@ void SetOpen(const Found& found, double asleep_ns, std::span<const PartTable> be
   const double lo_ns =
       std::min(cut_ns - (share - least) * asleep_ns, direct_ns * std::max(0.0, 1 - noise));
   const double hi_ns = std::max(cut_ns + (most - share) * asleep_ns, direct_ns * (1 + noise));
-  sleep->found_ns = static_cast<int64_t>(direct_ns);
+  if (BlockedIn(tables) == 0) sleep->uncut_ns = static_cast<int64_t>(direct_ns);
   sleep->less_ns = static_cast<int64_t>(cut_ns - std::max(0.0, std::min(lo_ns, cut_ns)));
   sleep->more_ns = static_cast<int64_t>(std::max(hi_ns, cut_ns) - cut_ns);
 }
 
-bool StatesKnown(std::span<const Reading> readings) {
-  const auto known = std::count_if(readings.begin(), readings.end(),
-                                   [](const Reading& one) { return one.state != 0; });
-  return static_cast<double>(known) >= kKnownShare * static_cast<double>(readings.size());
-}
-
 void BySamples(const BlockedInput& input, std::vector<Piece>* pieces,
                std::vector<PartTable>* tables, BlockedSleep* sleep) {
-  const std::vector<PartTable> before = *tables;
   const Found found = FoundIn(input.samples->driver, *pieces);
   sleep->asleep = found.asleep;
   sleep->blocked = found.blocked;
@@ -245,7 +232,7 @@ void BySamples(const BlockedInput& input, std::vector<Piece>* pieces,
     // So few may be chance: that time stays where it is.
     if (found.blocked >= kBlockedMin) CutInterval(slept, found, pieces, tables);
   }
-  SetOpen(found, asleep_ns, before, *tables, sleep);
+  SetOpen(found, asleep_ns, *pieces, *tables, sleep);
 }
 
 // ---- what came with it
@@ -295,7 +282,6 @@ std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Pi
   if (!turns.all.empty()) {
     sleep.by_scheduler = true;
     CutTurns(turns.all, pieces, tables);
-    sleep.found_ns = BlockedIn(*tables) / static_cast<int64_t>(tables->size());
     sleep.more_ns = turns.unknown_ns / static_cast<int64_t>(tables->size());
   } else if (StatesKnown(input.samples->driver)) {
     BySamples(input, pieces, tables, &sleep);

@@ -16,9 +16,8 @@ struct BlockedSleep {
   // By samples: of its own work, how often it was found asleep, and how often blocked.
   uint64_t asleep = 0;
   uint64_t blocked = 0;
-  // How long samples find it so, of a step, without the kernel's counters; where too few do,
-  // nothing is taken from other parts.
-  int64_t found_ns = 0;
+  // What too few samples find of it, of a step: it is left in the other parts.
+  int64_t uncut_ns = 0;
   // What so many samples leave open, with 95 %: by how much less or more of a step it may be.
   int64_t less_ns = 0;
   int64_t more_ns = 0;

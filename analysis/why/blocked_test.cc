@@ -62,6 +62,16 @@ TEST(Blocked, OtherSleepIsNone) {
   EXPECT_EQ(answer.ranks[1].mean[kBlockedAt], 0);
 }
 
+TEST(Blocked, WhatTheOthersHaveMoreOfIsSaidWithItsSign) {
+  const Answer answer = AnswerOf(
+      {.steps = 200, .trouble = {{0, {.input_ns = 3 * kMs}}, {1, {.asleep_ns = 12 * kMs}}}});
+  ASSERT_EQ(answer.verdict, Verdict::kLateCauseUnknown);
+  for (const NotACause& one : answer.findings[0].not_causes) {
+    if (one.part != Part::kInput) continue;
+    EXPECT_NEAR(InMs(one.amount_ns), -3, 0.3);
+  }
+}
+
 TEST(Blocked, OfBothKindsOfSleepItsPart) {
   const Trouble trouble{.asleep_ns = 4 * kMs, .blocked_ns = 8 * kMs};
   const Answer answer = AnswerOf({.steps = 900, .trouble = {{1, trouble}}});
@@ -118,8 +128,20 @@ struct Made {
   std::vector<Piece> pieces;
   std::vector<PartTable> tables;
 
+  RankInput& Rank() {
+    rank.evidence = &evidence;
+    rank.evidence_process = 0;
+    return rank;
+  }
+  // Of one second, with the turns that there are.
+  void SetTrace() {
+    scheduling.processes.resize(1);
+    rank.scheduling = &scheduling;
+    samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
+    samples.growths.resize(2);
+  }
   std::optional<BlockedSleep> Cut() {
-    return CutBlocked({&rank, 7, &samples, steps}, &pieces, &tables);
+    return CutBlocked({&Rank(), 7, &samples, steps}, &pieces, &tables);
   }
 };
 
@@ -137,7 +159,6 @@ Made MadeOf(size_t steps) {
   }
   made.tables = TablesOf(made.pieces, steps);
   made.evidence.processes = {{.relation = evidence::Relation::kRecorded, .pid = 7}};
-  made.rank.evidence = nullptr;
   return made;
 }
 
@@ -147,8 +168,6 @@ Made MadeOf(size_t steps) {
 class Driver {
  public:
   explicit Driver(const std::string& step, size_t steps, const std::string& between = "") {
-    made_.rank.evidence = &made_.evidence;
-    made_.rank.evidence_process = 0;
     made_.evidence.processes = {{.relation = evidence::Relation::kRecorded, .pid = 7}};
     for (size_t i = 0; i < steps; ++i) {
       const int64_t begin_ns = now_ns_;
@@ -239,9 +258,6 @@ TEST(Blocked, LongSleepsOfTwoKindsInTwoParts) {
 
 TEST(Blocked, ByTheSchedulersTraceItIsExact) {
   Made made = MadeOf(10);
-  made.rank.evidence = &made.evidence;
-  made.rank.evidence_process = 0;
-  made.scheduling.processes.resize(1);
   made.scheduling.threads = {{0, 7, 7, "python"}, {0, 8, 8, "python"}};
   // Blocked from 10 to 25 ms of each step, and from 65 to 75, of which 5 are a wait; asleep
   // otherwise from 30 to 35. Another thread is blocked all the time.
@@ -267,9 +283,7 @@ TEST(Blocked, ByTheSchedulersTraceItIsExact) {
     other.pause = evidence::Pause::kUninterruptible;
     made.scheduling.turns.push_back(other);
   }
-  made.rank.scheduling = &made.scheduling;
-  made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
-  made.samples.growths.resize(2);
+  made.SetTrace();
   const auto sleep = made.Cut();
   ASSERT_TRUE(sleep.has_value());
   EXPECT_TRUE(sleep->by_scheduler);
@@ -283,26 +297,19 @@ TEST(Blocked, ByTheSchedulersTraceItIsExact) {
 
 TEST(Blocked, ATraceOfHalfTheTimeIsNotUsed) {
   Made made = MadeOf(10);
-  made.rank.evidence = &made.evidence;
-  made.rank.evidence_process = 0;
-  made.scheduling.processes.resize(1);
   made.scheduling.threads = {{0, 7, 7, "python"}};
   evidence::Turn turn;
   turn.until_ns = 500 * kMs;
   turn.pause_ns = 500 * kMs;
   turn.pause = evidence::Pause::kUninterruptible;
   made.scheduling.turns.push_back(turn);
-  made.rank.scheduling = &made.scheduling;
-  made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
-  made.samples.growths.resize(2);
+  made.SetTrace();
   EXPECT_FALSE(made.Cut().has_value());
   for (const PartTable& table : made.tables) EXPECT_EQ(table[kBlockedAt], 0);
 }
 
 TEST(Blocked, OfLoaderWorkersTheOneThatIsMost) {
   Made made = MadeOf(1);
-  made.rank.evidence = &made.evidence;
-  made.rank.evidence_process = 0;
   const auto worker = [&](int32_t pid, int32_t parent) {
     evidence::Process process;
     process.relation = evidence::Relation::kRecorded;
@@ -317,7 +324,7 @@ TEST(Blocked, OfLoaderWorkersTheOneThatIsMost) {
   worker(30, 1);  // of somebody else: blocked all the time
   made.samples.driver = {{0, 0, 0}, {500 * kMs, 0, 0}, {1000 * kMs, 0, 0}};
   made.samples.growths = {{.interval = {0, 500 * kMs}}, {.interval = {500 * kMs, 1000 * kMs}}};
-  EXPECT_FALSE(LoaderBlocked(made.rank, made.samples).has_value());
+  EXPECT_FALSE(LoaderBlocked(made.Rank(), made.samples).has_value());
   for (int64_t i = 0; i < 40; ++i) {
     for (uint32_t thread = 0; thread < 3; ++thread) {
       evidence::ThreadSample sample{thread, i * 20 * kMs, i * 20 * kMs, 0, 0, -1};
@@ -325,7 +332,7 @@ TEST(Blocked, OfLoaderWorkersTheOneThatIsMost) {
       made.evidence.thread_samples.push_back(sample);
     }
   }
-  EXPECT_EQ(LoaderBlocked(made.rank, made.samples), 0.75);
+  EXPECT_EQ(LoaderBlocked(made.Rank(), made.samples), 0.75);
 }
 
 // Whatever samples say, steps keep their length, and no piece loses more than it has.
@@ -333,8 +340,6 @@ TEST(Blocked, PartsAddUpToTheStep) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 50; ++round) {
     Made made = MadeOf(80);
-    made.rank.evidence = &made.evidence;
-    made.rank.evidence_process = 0;
     int64_t on_cpu_ns = 0;
     int64_t run_queue_ns = 0;
     for (int64_t at_ns = 0; at_ns < 8000 * kMs;) {

@@ -126,38 +126,29 @@ class CauseFinder {
   // one in each step, but found by samples, which leave something open.
   MeanEstimate AmountOf(size_t rank, size_t cause) const {
     MeanEstimate amount = Bootstrap(part_others_[cause].Excess(rank), block_);
-    const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
-    if (kCauses[cause] != Part::kBlocked || !sleep.has_value()) return amount;
-    const auto of_others = [&](int64_t BlockedSleep::*open_ns) {
-      return MiddleOfOthers(rank, [&](size_t other) {
-        return judged_.ranks[other].sleep.value_or(BlockedSleep{}).*open_ns;
-      });
-    };
-    amount.lo_ns -= sleep->less_ns + of_others(&BlockedSleep::more_ns);
-    amount.hi_ns += sleep->more_ns + of_others(&BlockedSleep::less_ns);
-    amount.est_ns -= MiddleOfOthers(rank, [&](size_t other) { return RareNs(other, cause); });
+    if (kCauses[cause] != Part::kBlocked || !judged_.ranks[rank].sleep.has_value()) return amount;
+    const BlockedSleep& sleep = *judged_.ranks[rank].sleep;
+    amount.lo_ns -= sleep.less_ns + OthersSleep(rank, &BlockedSleep::more_ns);
+    amount.hi_ns += sleep.more_ns + OthersSleep(rank, &BlockedSleep::less_ns);
+    amount.est_ns -= OthersSleep(rank, &BlockedSleep::uncut_ns);
     amount.est_ns = std::max(amount.est_ns, amount.lo_ns);
     return amount;
   }
 
-  // What too few samples find of blocked sleep, so that it is not in the rank's parts.
-  int64_t RareNs(size_t rank, size_t cause) const {
-    const std::optional<BlockedSleep>& sleep = judged_.ranks[rank].sleep;
-    const bool rare =
-        kCauses[cause] == Part::kBlocked && sleep.has_value() && MeanOf(parts_[cause][rank]) == 0;
-    return rare ? sleep->found_ns : 0;
-  }
-
-  template <class Value>
-  int64_t MiddleOfOthers(size_t rank, Value value) const {
+  // Of the other ranks, the median.
+  int64_t OthersSleep(size_t rank, int64_t BlockedSleep::*ns) const {
     std::vector<int64_t> others;
     for (size_t i = 0; i < judged_.ranks.size(); ++i) {
-      if (i != rank) others.push_back(value(i));
+      if (i != rank) others.push_back(judged_.ranks[i].sleep.value_or(BlockedSleep{}).*ns);
     }
-    if (others.empty()) return 0;
-    const auto middle = others.begin() + static_cast<int64_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    return *middle;
+    return MedianOf(std::move(others)).value_or(0);
+  }
+
+  // What is said of what is no cause: also what was found, and left in other parts.
+  int64_t SeenNs(size_t rank, size_t cause, const MeanEstimate& amount) const {
+    if (kCauses[cause] != Part::kBlocked) return amount.est_ns;
+    const int64_t uncut_ns = judged_.ranks[rank].sleep.value_or(BlockedSleep{}).uncut_ns;
+    return uncut_ns > 0 ? std::max(amount.est_ns, uncut_ns) : amount.est_ns;
   }
 
   // Surely large enough; twice that where the rank is not late.
@@ -211,8 +202,7 @@ class CauseFinder {
           IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
         cause = CauseOf(rank, i, amount);
       }
-      NotACause not_a_cause{kCauses[i], std::max(amount.est_ns, RareNs(rank, i)),
-                            Measured(rank, kCauses[i])};
+      NotACause not_a_cause{kCauses[i], SeenNs(rank, i, amount), Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
         not_a_cause.because = NotACause::Because::kSharedQuota;
         cause.reset();

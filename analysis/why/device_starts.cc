@@ -6,19 +6,13 @@
 #include <utility>
 
 #include "analysis/why/kernel_work.h"
+#include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
 namespace {
 
 using timeline::DeviceWork;
 using Kind = std::vector<int64_t> Starts::*;
-
-std::optional<int64_t> MedianOf(std::vector<int64_t> values) {
-  if (values.empty()) return std::nullopt;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Of one start, over all steps of a rank, the others' median.
 std::optional<int64_t> UsualOfOthers(std::span<const std::vector<Starts>> ranks, size_t rank,

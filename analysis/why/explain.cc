@@ -96,9 +96,7 @@ void SetStepLengths(const Judged& judged, Answer* answer) {
     for (const OwnInterval& step : rank.steps) lengths.push_back(step.length_ns());
   }
   if (lengths.empty()) return;
-  const auto middle = lengths.begin() + static_cast<int64_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  answer->median_step_ns = *middle;
+  answer->median_step_ns = *MedianOf(lengths);
   answer->longest_step_ns = *std::max_element(lengths.begin(), lengths.end());
   constexpr int64_t kOutlier = 10;
   const bool moved = answer->mean_step_ns > answer->median_step_ns + answer->median_step_ns / 10;

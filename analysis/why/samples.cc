@@ -229,6 +229,12 @@ std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
   return readings;
 }
 
+bool StatesKnown(std::span<const Reading> readings) {
+  const auto known = std::count_if(readings.begin(), readings.end(),
+                                   [](const Reading& one) { return one.state != 0; });
+  return static_cast<size_t>(known) * 10 >= readings.size() * 9;
+}
+
 std::optional<BytesRead> BytesReadOf(const Evidence& evidence, uint32_t process,
                                      const OwnInterval& within) {
   const evidence::ProcessSample* first = nullptr;

@@ -78,6 +78,9 @@ double SampledPart(std::span<const OwnInterval> steps, std::span<const Reading> 
 // Fills Growth::judged. `steps`: in order, apart from each other.
 void SetJudged(std::span<const OwnInterval> steps, std::vector<Growth>* growths);
 
+// Whether readings say in which state the thread was: nine of ten or more.
+bool StatesKnown(std::span<const Reading> readings);
+
 // What was read from storage for a recorded process, between its first and its last sample in
 // `within`. nullopt: not two samples say it.
 struct BytesRead {

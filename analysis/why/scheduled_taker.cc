@@ -57,25 +57,31 @@ int64_t InSteps(std::span<const OwnInterval> steps, int64_t begin_ns, int64_t en
 
 }  // namespace
 
+std::vector<const evidence::Turn*> DriverTurns(const RankInput& rank, int32_t driver_tid) {
+  std::vector<const evidence::Turn*> turns;
+  if (rank.scheduling == nullptr) return turns;
+  for (const evidence::Turn& turn : rank.scheduling->turns) {
+    const evidence::ScheduledThread& thread = rank.scheduling->threads[turn.thread];
+    if (thread.process != rank.scheduling_process || thread.shown_tid() != driver_tid) continue;
+    turns.push_back(&turn);
+  }
+  return turns;
+}
+
 std::optional<Taker> ScheduledTakerOf(std::span<const RankInput> job, const RankInput& rank,
                                       int32_t driver_tid, std::span<const OwnInterval> steps) {
   if (rank.scheduling == nullptr || steps.empty()) return std::nullopt;
-  const Scheduling& scheduling = *rank.scheduling;
-  const auto is_driver = [&](const evidence::Turn& turn) {
-    const evidence::ScheduledThread& thread = scheduling.threads[turn.thread];
-    return thread.process == rank.scheduling_process && thread.shown_tid() == driver_tid;
-  };
   double waited_ns = 0;
   std::map<std::pair<Who::Kind, uint32_t>, double> by_who;
-  for (const evidence::Turn& turn : scheduling.turns) {
-    if (turn.ready_ns <= 0 || !is_driver(turn)) continue;
-    const int64_t inside_ns = InSteps(steps, turn.ready_from_ns(), turn.run_from_ns());
+  for (const evidence::Turn* const turn : DriverTurns(rank, driver_tid)) {
+    if (turn->ready_ns <= 0) continue;
+    const int64_t inside_ns = InSteps(steps, turn->ready_from_ns(), turn->run_from_ns());
     if (inside_ns <= 0) continue;
     // Of a wait that is cut by a step's end in proportion: who had the CPU when is not kept.
-    const double part = static_cast<double>(inside_ns) / static_cast<double>(turn.ready_ns);
+    const double part = static_cast<double>(inside_ns) / static_cast<double>(turn->ready_ns);
     waited_ns += static_cast<double>(inside_ns);
-    for (uint32_t i = 0; i < turn.takers; ++i) {
-      const evidence::Taker& taker = scheduling.takers[turn.first_taker + i];
+    for (uint32_t i = 0; i < turn->takers; ++i) {
+      const evidence::Taker& taker = rank.scheduling->takers[turn->first_taker + i];
       by_who[{taker.who.kind, taker.who.index}] += part * static_cast<double>(taker.ns);
     }
   }

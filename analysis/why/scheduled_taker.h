@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/why/judged.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
+
+// The driver's own turns, in order of time; none without a trace.
+std::vector<const evidence::Turn*> DriverTurns(const RankInput& rank, int32_t driver_tid);
 
 // The kind of takers that had the CPU longest in the judged `steps`, with the largest of that kind
 // by name; Taker::cpu_ns is the mean of a step. nullopt: the rank has no such trace, the driver did

@@ -81,6 +81,13 @@ MeanEstimate StudentMean(std::span<const int64_t> values, size_t block, double c
   return mean;
 }
 
+std::optional<int64_t> MedianOf(std::vector<int64_t> values) {
+  if (values.empty()) return std::nullopt;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const int64_t>> series,
                                                size_t block, uint64_t seed) {
   std::vector<std::vector<int64_t>> means(series.size(), std::vector<int64_t>(kSamples));

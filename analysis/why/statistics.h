@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,9 @@ constexpr size_t BlockOf(size_t steps) { return steps >= kStepsSure ? 6 : 3; }
 
 // Rounded to the nearest; 0 of nothing.
 int64_t MeanOf(std::span<const int64_t> values);
+
+// The one in the middle, of an even number the larger of the two; nullopt: of nothing.
+std::optional<int64_t> MedianOf(std::vector<int64_t> values);
 
 // Of each series, 2,000 means of whole blocks drawn with replacement: `[series][sample]`. Series
 // have one length, one value a step, in order of time; a sample has the same blocks of all of them.

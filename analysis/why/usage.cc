@@ -43,15 +43,13 @@ std::vector<Ends<Sample>> EndsOf(const std::vector<Sample>& samples, uint32_t Sa
 // Of so much sleep, what samples that find the thread asleep find blocked. nullopt: most do not
 // say.
 std::optional<int64_t> BlockedOf(std::span<const Reading> readings, int64_t asleep_ns) {
-  size_t known = 0;
+  if (!StatesKnown(readings)) return std::nullopt;
   int64_t asleep = 0;
   int64_t blocked = 0;
   for (const Reading& reading : readings) {
-    known += reading.state != 0 ? 1 : 0;
     blocked += reading.state == kBlockedState ? 1 : 0;
     asleep += reading.state != 0 && reading.state != kRunningState ? 1 : 0;
   }
-  if (known * 10 < readings.size() * 9) return std::nullopt;
   if (blocked == 0) return 0;
   return static_cast<int64_t>(static_cast<double>(asleep_ns) * static_cast<double>(blocked) /
                               static_cast<double>(asleep));
