@@ -2,7 +2,6 @@
 #include "export/report/machines_text.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -165,10 +164,6 @@ const char* RelationName(evidence::Relation relation) {
   return "other";
 }
 
-Json IfKnown(const std::optional<int64_t>& value) {
-  return value.has_value() ? Json(*value) : Json();
-}
-
 Json OfProcess(const MachineReport::Process& process) {
   const ProcessUsage& usage = process.usage;
   return {{"process", process.name},
@@ -179,8 +174,8 @@ Json OfProcess(const MachineReport::Process& process) {
             {"waiting_ns", usage.waiting_ns},
             {"throttled_ns", usage.throttled_ns},
             {"asleep_ns", usage.asleep_ns()},
-            {"blocked_ns", IfKnown(usage.blocked_ns)}}},
-          {"read_bytes", IfKnown(usage.read_bytes)},
+            {"blocked_ns", OrNull(usage.blocked_ns)}}},
+          {"read_bytes", OrNull(usage.read_bytes)},
           {"threads", usage.threads},
           {"threads_running_ns", usage.threads_running_ns},
           {"threads_waiting_ns", usage.threads_waiting_ns}};
@@ -236,11 +231,10 @@ void MachinesInFull(Page* page) {
       "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
       "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
       "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
-      "for I/O, or was stopped. blocked: of that, uninterruptible sleep, mostly for "
-      "storage "
+      "for I/O, or was stopped. blocked: of that, uninterruptible sleep, mostly for storage "
       "(an estimate from samples; -: not known). read MB/s: read from storage for the process. "
-      "CPUs: how many the process's sampled "
-      "threads used, mean. queued: how many of these threads could run, but did not, mean.");
+      "CPUs: how many the process's sampled threads used, mean. queued: how many of these threads "
+      "could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
   if (!partly.empty()) page->Line(partly);
   for (const std::string& node : OthersOf(page->report(), rows, kLittlePpm)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/why/change_json.h"
 
+#include "export/report/json_values.h"
+
 namespace syncline::report {
 namespace {
 
@@ -10,7 +12,6 @@ using analysis::why::ComparedSides;
 using analysis::why::LimitResult;
 using analysis::why::Mismatch;
 using analysis::why::MismatchJsonName;
-using Json = nlohmann::ordered_json;
 
 const char* NameOf(LimitResult::State state) {
   switch (state) {
@@ -50,14 +51,10 @@ Json ChangeJson(const Change& change) {
 }
 
 Json RanksSideJson(const ComparedSide& side, const std::string& recording) {
-  return {{"recording", recording},
-          {"job", side.job},
-          {"window_ns", side.window_ns},
-          {"ranks", side.ranks},
-          {"steps", side.steps},
-          {"class", side.step_class},
-          {"incomplete", side.incomplete},
-          {"lost_events", side.lost_events.has_value() ? Json(*side.lost_events) : Json()}};
+  return {{"recording", recording},        {"job", side.job},
+          {"window_ns", side.window_ns},   {"ranks", side.ranks},
+          {"steps", side.steps},           {"class", side.step_class},
+          {"incomplete", side.incomplete}, {"lost_events", OrNull(side.lost_events)}};
 }
 
 Json ComparedJson(const ComparedSides& comparison, const ComparedNames& names, const char* refusal,

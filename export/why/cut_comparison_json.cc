@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "export/report/json_values.h"
 #include "export/why/change_json.h"
 
 namespace syncline::report {
@@ -18,15 +19,11 @@ using analysis::why::CutRefusal;
 using analysis::why::CutRefusalJsonName;
 using analysis::why::CutTensorChange;
 using analysis::why::Mismatch;
-using Json = nlohmann::ordered_json;
 
 Json SideJson(const ComparedSide& side, const std::string& recording) {
-  return {{"recording", recording},
-          {"window_ns", side.window_ns},
-          {"partitions", side.ranks},
-          {"steps", side.steps},
-          {"incomplete", side.incomplete},
-          {"lost_events", side.lost_events.has_value() ? Json(*side.lost_events) : Json()}};
+  return {{"recording", recording},        {"window_ns", side.window_ns},
+          {"partitions", side.ranks},      {"steps", side.steps},
+          {"incomplete", side.incomplete}, {"lost_events", OrNull(side.lost_events)}};
 }
 
 Json OrNull(const std::optional<Change>& change) {
@@ -78,7 +75,7 @@ std::string ComparisonJson(const ComparedCuts& compared) {
   Json json = ComparedJson(comparison, compared,
                            by_why ? CutRefusalJsonName(comparison.refusal) : "", SideJson);
   json["kind"] = "cut";
-  json["clock_bound_ns"] = comparison.clock_ns.has_value() ? Json(*comparison.clock_ns) : Json();
+  json["clock_bound_ns"] = OrNull(comparison.clock_ns);
   json["step"] = refused ? Json() : ChangeJson(comparison.step);
   json["path"] = refused ? Json() : PathJson(comparison);
   // Names come from the job and may hold any bytes.

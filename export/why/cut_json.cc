@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "export/report/json_values.h"
 #include "export/report/network_text.h"
 #include "export/why/why_json.h"
 
@@ -17,15 +18,9 @@ using analysis::why::CutPartitionSummary;
 using analysis::why::CutRefusal;
 using analysis::why::CutRefusalJsonName;
 using analysis::why::MeanEstimate;
-using Json = nlohmann::ordered_json;
 
 Json JsonOf(const MeanEstimate& mean) {
   return {{"est", mean.est_ns}, {"lo", mean.lo_ns}, {"hi", mean.hi_ns}};
-}
-
-template <class T>
-Json JsonOf(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json();
 }
 
 Json PartitionsOf(const CutAnswer& answer) {
@@ -51,11 +46,11 @@ Json TensorsOf(const CutAnswer& answer) {
                      {"to", answer.partitions[edge.edge.to].task},
                      {"steps", edge.steps},
                      {"path_ns", JsonOf(edge.path)},
-                     {"clock_bound_ns", JsonOf(edge.clock_ns)},
+                     {"clock_bound_ns", OrNull(edge.clock_ns)},
                      {"sender_at_work_ns", edge.sender_busy_ns},
                      {"in_send_ns", edge.sending_ns},
                      {"asked_late_ns", edge.asked_ns},
-                     {"bytes", JsonOf(edge.bytes)}});
+                     {"bytes", OrNull(edge.bytes)}});
   }
   return array;
 }
@@ -107,7 +102,7 @@ std::string CutWhyJson(const CutAnswer& answer, const std::vector<std::string>& 
                  {"tensors", TensorsOf(answer)},
                  {"directions", DirectionsOf(answer)},
                  {"operators", OperatorsOf(answer)}}},
-               {"clock_bound_ns", JsonOf(answer.clock_ns)},
+               {"clock_bound_ns", OrNull(answer.clock_ns)},
                {"replay_error_ns", refused ? Json() : Json(answer.replay_error_ns)},
                {"overlap_ns", refused ? Json() : Json(answer.overlap_ns)},
                {"network", FindingsJson(answer.network)},

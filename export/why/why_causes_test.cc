@@ -19,15 +19,13 @@ using analysis::why::ProcessorTime;
 using analysis::why::Verdict;
 using testing::AnswerWith;
 using testing::CauseOf;
+using testing::FlatText;
 using ::testing::HasSubstr;
 using testing::kTenth;
 using ::testing::Not;
 using testing::Tenths;
 using testing::Throttled;
 using testing::ThrottledAnswer;
-
-// Paragraphs on one line each: wrapping may break a sentence anywhere.
-std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
 
 TEST(WhyText, SeveralCausesHaveAShareEach) {
   Answer answer = AnswerWith({Throttled(), CauseOf(Part::kInput, Tenths(30, 25, 41))});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "export/report/json_values.h"
 #include "export/report/network_text.h"
 
 namespace syncline::report {
@@ -29,7 +30,6 @@ using analysis::why::StepClass;
 using analysis::why::Taker;
 using analysis::why::VerdictJsonName;
 using analysis::why::WorkDifference;
-using Json = nlohmann::ordered_json;
 
 Json JsonOf(const MeanEstimate& mean) {
   return {{"est", mean.est_ns}, {"lo", mean.lo_ns}, {"hi", mean.hi_ns}};
@@ -111,38 +111,36 @@ Json JsonOf(const std::optional<FewerThreads>& threads) {
 Json JsonOf(const std::optional<BlockedSleep>& sleep) {
   if (!sleep.has_value()) return nullptr;
   const bool sampled = !sleep->by_scheduler;
-  return {
-      {"by", sampled ? "samples" : "scheduler"},
-      {"asleep_samples", IfKnown(sampled, sleep->asleep)},
-      {"blocked_samples", IfKnown(sampled, sleep->blocked)},
-      {"major_faults_per_step", sleep->faults.has_value() ? Json(*sleep->faults) : Json()},
-      {"read_bytes_per_step", sleep->read_bytes.has_value() ? Json(*sleep->read_bytes) : Json()}};
+  return {{"by", sampled ? "samples" : "scheduler"},
+          {"asleep_samples", IfKnown(sampled, sleep->asleep)},
+          {"blocked_samples", IfKnown(sampled, sleep->blocked)},
+          {"major_faults_per_step", OrNull(sleep->faults)},
+          {"read_bytes_per_step", OrNull(sleep->read_bytes)}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.
 Json JsonOf(const Cause& cause) {
   const bool group = !cause.group.empty();
-  return {
-      {"cause", CauseName(cause)},
-      {"amount_ns", JsonOf(cause.amount)},
-      {"own_ns", cause.own_ns},
-      {"cost_ns", JsonOf(cause.cost)},
-      {"group", group ? Json(cause.group) : Json()},
-      {"group_version", group ? Json(cause.group_version) : Json()},
-      {"quota_ns", group && cause.quota_ns >= 0 ? Json(cause.quota_ns) : Json()},
-      {"period_ns", group ? Json(cause.period_ns) : Json()},
-      {"periods", group ? Json(cause.periods) : Json()},
-      {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
-      {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
-      {"threads", JsonOf(cause.threads)},
-      {"blocked", JsonOf(cause.blocked)},
-      {"loader_blocked", cause.loader_blocked.has_value() ? Json(*cause.loader_blocked) : Json()},
-      {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
-         return Json{{"primitive", set.primitive},
-                     {"own", set.own},
-                     {"others", set.others},
-                     {"all_others", set.all_others}};
-       })}};
+  return {{"cause", CauseName(cause)},
+          {"amount_ns", JsonOf(cause.amount)},
+          {"own_ns", cause.own_ns},
+          {"cost_ns", JsonOf(cause.cost)},
+          {"group", group ? Json(cause.group) : Json()},
+          {"group_version", group ? Json(cause.group_version) : Json()},
+          {"quota_ns", group && cause.quota_ns >= 0 ? Json(cause.quota_ns) : Json()},
+          {"period_ns", group ? Json(cause.period_ns) : Json()},
+          {"periods", group ? Json(cause.periods) : Json()},
+          {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
+          {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
+          {"threads", JsonOf(cause.threads)},
+          {"blocked", JsonOf(cause.blocked)},
+          {"loader_blocked", OrNull(cause.loader_blocked)},
+          {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
+             return Json{{"primitive", set.primitive},
+                         {"own", set.own},
+                         {"others", set.others},
+                         {"all_others", set.all_others}};
+           })}};
 }
 
 Json JsonOf(const Answer& answer, const RankFinding& finding) {
@@ -284,14 +282,12 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
        answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
   json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
-  json["replay_error_ns"] =
-      answer.replay_error_ns.has_value() ? Json(*answer.replay_error_ns) : Json();
+  json["replay_error_ns"] = OrNull(answer.replay_error_ns);
   json["critical_path_unknown"] = answer.path_unknown.empty() ? Json() : Json(answer.path_unknown);
   json["critical_path"] = PathJson(answer);
-  json["clock_bound_ns"] =
-      answer.clock_bound_ns.has_value() ? Json(*answer.clock_bound_ns) : Json();
+  json["clock_bound_ns"] = OrNull(answer.clock_bound_ns);
   json["clock_bounds_hold"] = answer.clock_bounds_hold;
-  json["lost_events"] = answer.lost_events.has_value() ? Json(*answer.lost_events) : Json();
+  json["lost_events"] = OrNull(answer.lost_events);
   json["network"] = FindingsJson(answer.network);
   json["notes"] = answer.notes;
   // Names come from the job and may hold any bytes.

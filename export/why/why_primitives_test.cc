@@ -16,12 +16,10 @@ using analysis::why::Cause;
 using analysis::why::Part;
 using testing::AnswerWith;
 using testing::CauseOf;
+using testing::FlatText;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Tenths;
-
-// Paragraphs on one line each.
-std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
 
 TEST(WhyText, ALowerInstructionSetNamesWhatDiffers) {
   Cause cause = CauseOf(Part::kCompute, Tenths(290, 285, 295));

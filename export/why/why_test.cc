@@ -33,6 +33,7 @@ using testing::AnswersWithNames;
 using testing::AnswerWith;
 using testing::CauseOf;
 using ::testing::ContainsRegex;
+using testing::FlatText;
 using ::testing::HasSubstr;
 using testing::kTenth;
 using testing::LateRank;
@@ -46,9 +47,6 @@ using testing::ThrottledAnswer;
 using testing::TwoRanks;
 
 std::string TextOf(const Answer& answer, size_t width = 80) { return WhyText(answer, {width}); }
-
-// Paragraphs on one line each: wrapping may break a sentence anywhere.
-std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
 
 std::vector<std::string> LinesOf(const std::string& text) {
   std::vector<std::string> lines;

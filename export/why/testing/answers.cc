@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "export/why/why_text.h"
+
 namespace syncline::report::testing {
 
 using analysis::why::Answer;
@@ -121,6 +123,8 @@ Answer ManyRanks() {
   answer.findings[0].index = 40;
   return answer;
 }
+
+std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
 
 std::vector<Answer> AnswersWithNames(const std::string& name) {
   std::vector<Answer> answers = {ThrottledAnswer(), ManyRanks()};
