@@ -13,8 +13,10 @@
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,7 +37,7 @@ ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flag
       of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk)  \
           of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)   \
               of(listen) of(connect) of(shutdown) of(close) of(fcntl) of(fcntl64) of(setsockopt) \
-                  of(sem_timedwait)
+                  of(open) of(shm_open) of(sem_timedwait)
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct { NET_FUNCTIONS(DECLARE) } next;
@@ -43,6 +45,10 @@ static struct { NET_FUNCTIONS(DECLARE) } next;
 void net_find_functions(void) {
 #define FIND(name) *(void**)&next.name = dlsym(RTLD_NEXT, #name);
   NET_FUNCTIONS(FIND)
+  if (next.shm_open) return;
+  /* An old C library has it in another one, which its caller may have loaded for itself alone. */
+  void* const library = dlopen("librt.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library) *(void**)&next.shm_open = dlsym(library, "shm_open");
 }
 
 /* Constructors of other libraries may run before ours. */
@@ -182,7 +188,7 @@ SYNCLINE_EXPORT int socket(int domain, int type, int protocol) {
   /* LTTng-UST sets that later: a child that calls exec meanwhile would take it along. */
   const int more = FROM_TRACER ? SOCK_CLOEXEC : 0;
   const int fd = Fresh(NEXT(socket)(domain, type | more, protocol));
-  return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
+  return FROM_TRACER && fd >= 0 ? net_tracer_begins(fd) : fd;
 }
 SYNCLINE_EXPORT int dup(int fd) { return Fresh(NEXT(dup)(fd)); }
 SYNCLINE_EXPORT int dup2(int fd, int to) { return Fresh(NEXT(dup2)(fd, to)); }
@@ -242,6 +248,20 @@ SYNCLINE_EXPORT int setsockopt(int fd, int level, int option, const void* value,
   } while (0)
 SYNCLINE_EXPORT int fcntl(int fd, int command, ...) { PASS_CONTROL(fcntl); }
 SYNCLINE_EXPORT int fcntl64(int fd, int command, ...) { PASS_CONTROL(fcntl64); }
+SYNCLINE_EXPORT int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const mode_t mode = va_arg(rest, mode_t);
+  va_end(rest);
+  /* An allocator may open files as it starts, and what looks functions up may allocate. */
+  if (!next.open) return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+  const int fd = next.open(path, flags, mode);
+  return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
+}
+SYNCLINE_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
+  const int fd = NEXT(shm_open)(name, flags, mode);
+  return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
+}
 
 /* ---- how long a forked child waits for LTTng's session daemon ---- */
 

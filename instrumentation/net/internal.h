@@ -129,6 +129,8 @@ NET_HIDDEN int net_tracer_lost(int fd);
 NET_HIDDEN int net_tracer_closes(int fd);
 /* A new descriptor of its own: the number that it gets instead, or -1 and errno. */
 NET_HIDDEN int net_tracer_opens(int fd);
+/* The same, of the socket with which it connects (anew). */
+NET_HIDDEN int net_tracer_begins(int fd);
 /* Those that came with a message; their numbers may change. */
 NET_HIDDEN void net_tracer_receives(struct msghdr* message);
 /* After a connect that the kernel did: whose peer is LTTng's session daemon is LTTng-UST. The

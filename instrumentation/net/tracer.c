@@ -12,7 +12,7 @@
  * addresses. What it opens is remembered by number, with the file that it is. What it does to a
  * number that is another file by now, or none, is not done: closing it succeeds, sending and
  * receiving say that the other end has gone. It then connects anew, by itself, and can be recorded
- * again.
+ * again. The numbers that it had are not given to it a second time.
  *
  * Threads: LTTng-UST's own, one of which at a time opens and closes, and all that write events.
  * Nothing is allocated, and nothing locked; but see FindTracer.
@@ -37,6 +37,13 @@ uintptr_t net_tracer_begin;
 uintptr_t net_tracer_bytes;
 
 static uint64_t files[NUMBERS]; /* what LTTng-UST has open under a number; 0: nothing */
+/* The program closed it, so that no file is this one. LTTng-UST may believe that it has it still.
+ */
+#define SPENT 1
+
+/* 1: what LTTng-UST does to its descriptors fails. After such a failure it closes what it was sent
+ * but does not forget the number (the ends of handle_message), and aborts when that comes again. */
+static int failing;
 
 /* 0: no file. Of sockets, pipes and shared memory, which have inodes of their own. By system call:
  * fstat is a younger symbol than what this library may need. */
@@ -46,6 +53,12 @@ static uint64_t FileOf(int fd) {
   const long failed = syscall(SYS_fstat, fd, &status);
   errno = saved;
   return failed ? 0 : ((uint64_t)status.st_dev << 48 ^ (uint64_t)status.st_ino) | 1ull << 63;
+}
+
+/* What LTTng-UST believes from now on to have open under this number. */
+static void Remember(int fd, uint64_t* entry) {
+  const uint64_t file = FileOf(fd);
+  __atomic_store_n(entry, file ? file : SPENT, __ATOMIC_RELAXED);
 }
 
 static uint64_t* EntryOf(int fd) { return fd >= 0 && fd < NUMBERS ? &files[fd] : NULL; }
@@ -58,13 +71,16 @@ static int IsFree(int fd) {
 int net_tracer_lost(int fd) {
   const uint64_t* entry = EntryOf(fd);
   const uint64_t file = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
-  return file != 0 && file != FileOf(fd);
+  if (file == 0 || file == FileOf(fd)) return 0;
+  __atomic_store_n(&failing, 1, __ATOMIC_RELAXED);
+  return 1;
 }
 
 int net_tracer_closes(int fd) {
   const int lost = net_tracer_lost(fd);
+  const int spent = __atomic_load_n(&failing, __ATOMIC_RELAXED);
   uint64_t* entry = EntryOf(fd);
-  if (entry) __atomic_store_n(entry, 0, __ATOMIC_RELAXED);
+  if (entry) __atomic_store_n(entry, spent ? SPENT : 0, __ATOMIC_RELAXED);
   return lost;
 }
 
@@ -85,8 +101,13 @@ int net_tracer_opens(int fd) {
     errno = saved;
   }
   uint64_t* entry = EntryOf(number);
-  if (entry) __atomic_store_n(entry, FileOf(number), __ATOMIC_RELAXED);
+  if (entry) Remember(number, entry);
   return number;
+}
+
+int net_tracer_begins(int fd) {
+  __atomic_store_n(&failing, 0, __ATOMIC_RELAXED);
+  return net_tracer_opens(fd);
 }
 
 void net_tracer_receives(struct msghdr* message) {
@@ -142,6 +163,6 @@ void net_tracer_connected(int fd, const void* caller) {
   if (left < sizeof SOCKET_NAME || memcmp(name, SOCKET_NAME, sizeof SOCKET_NAME - 1) != 0) return;
   FindTracer(caller);
   uint64_t* entry = EntryOf(fd);
-  if (entry && IsFree(fd)) __atomic_store_n(entry, FileOf(fd), __ATOMIC_RELAXED);
+  if (entry && IsFree(fd)) Remember(fd, entry);
   errno = saved;
 }

@@ -81,6 +81,8 @@ class NetTest(unittest.TestCase):
 
     def start(self, *scenario, **environment):
         preload = os.path.join(self.fixture.build, "lib/libsyncline_net.so")
+        if scenario[0].startswith("closed-late"):
+            preload += ":" + os.path.join(self.fixture.build, "tests/net_slow.so")
         process = self.fixture.start(
             *scenario,
             self.truth,
@@ -345,6 +347,12 @@ class Closed(NetTest):
 
     def test_loop_in_a_child(self):
         self.check("child", processes=2)
+
+    def test_loop_in_a_child_while_lttng_is_sent_descriptors(self):
+        self.check("late-child", processes=2)
+
+    def test_loop_in_a_child_that_forks_later(self):
+        self.check("late-children", processes=2)
 
     def test_loop_before_a_fork(self):
         self.check("daemon", processes=2)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "instrumentation/tests/net_traps.h"
@@ -72,6 +73,11 @@ static void Talk(struct Link* link) {
   }
 }
 
+static void Pause(int milliseconds) {
+  const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
+  nanosleep(&pause, NULL);
+}
+
 /* How a forked process ended. */
 static int Await(pid_t child) {
   int status = 0;
@@ -80,16 +86,32 @@ static int Await(pid_t child) {
   return status == 0 ? 0 : 6;
 }
 
+/* Children that end at once; LTTng opens what has the next free number in each. */
+static int ForkMany(void) {
+  int failed = 0;
+  for (int i = 0; i < 20; i++) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    failed |= Await(child);
+    Must(memfd_create("taken", MFD_CLOEXEC) >= 0, "memfd_create");
+  }
+  return failed;
+}
+
 int NetClosed(const char* form) {
   struct Link link;
   const int fill = !strcmp(form, "filled");
   NetConnect(&link, AF_INET); /* so that the library is awake */
   NetSync("awake");
-  if (!strcmp(form, "child")) {
+  const int late = !strcmp(form, "late-child"), again = !strcmp(form, "late-children");
+  if (!strcmp(form, "child") || late || again) {
     const pid_t child = fork();
     if (child != 0) return Await(child);
   }
-  CloseAll(form); /* between recordings: LTTng's connection to its daemon */
+  if (late || again) Pause(100); /* LTTng is sent its first descriptors: net_slow.c */
+  CloseAll(form);                /* between recordings: LTTng's connection to its daemon */
+  if (late || again) Pause(300); /* and it gives up what it was doing */
+  if (again && ForkMany() != 0) return 7;
   if (!strcmp(form, "daemon")) {
     const pid_t child = fork();
     if (child != 0) return Await(child);

@@ -32,9 +32,10 @@ EXPORTS = {
     "libsyncline_itt.so": {"__itt_api_init", "__itt_api_fini"},
     "libsyncline_itt_provider.so": {"syncline_itt_emit"},
     "libsyncline_net.so": set(
-        "accept accept4 close connect dup dup2 dup3 fcntl fcntl64 listen read __read_chk readv "
-        "recv __recv_chk recvfrom __recvfrom_chk recvmmsg recvmsg sem_timedwait send sendfile "
-        "sendfile64 sendmmsg sendmsg sendto setsockopt shutdown socket write writev".split()
+        "accept accept4 close connect dup dup2 dup3 fcntl fcntl64 listen open read __read_chk "
+        "readv recv __recv_chk recvfrom __recvfrom_chk recvmmsg recvmsg sem_timedwait send "
+        "sendfile sendfile64 sendmmsg sendmsg sendto setsockopt shm_open shutdown socket write "
+        "writev".split()
     ),
     "libsyncline_net_provider.so": {"syncline_net_emit"},
     "libsyncline_opencl.so": {
