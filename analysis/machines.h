@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/full_group.h"
 #include "common/identity.h"
 #include "evidence/evidence.h"
 
@@ -28,6 +29,8 @@ struct ProcessUsage {
   std::optional<int64_t> blocked_ns;
   // What of the process was read from storage meanwhile.
   std::optional<int64_t> read_bytes;
+  // Of the control groups that may limit its memory, the one that was full most often meanwhile.
+  std::optional<FullGroup> full_group;
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.
   uint32_t threads = 0;
   int64_t threads_running_ns = 0;

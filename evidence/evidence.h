@@ -40,13 +40,14 @@ struct Process {
   uint32_t uid = 0;
   std::string name;              // its comm
   std::vector<uint32_t> groups;  // indices into Evidence::groups: its own, then each ancestor
+  std::vector<uint32_t> memory_groups;  // likewise into Evidence::memory_groups
   // Of a recorded one: the CPUs that its threads may use, all together, as they were last looked
   // at: how many (0: not known), and as the kernel lists them ("0-3,8").
   uint32_t allowed_count = 0;
   std::string allowed_cpus;
 };
 
-// A control group that limits, or could limit, processor time.
+// A control group that limits, or could limit, processor time; or memory.
 struct Group {
   int version = 1;   // of control groups: 1 or 2
   std::string path;  // below the hierarchy's root as the node shows it: "/job/rank1"
@@ -87,6 +88,17 @@ struct GroupSample {
   int64_t period_ns = 0;
 };
 
+// Of a control group that could limit memory.
+struct MemorySample {
+  uint32_t group = 0;  // index into Evidence::memory_groups
+  int64_t at_ns = 0;
+  int64_t until_ns = 0;
+  // How often memory was wanted while the group was at its limit: memory.failcnt of v1, "high" and
+  // "max" of memory.events.local of v2.
+  int64_t full = 0;
+  int64_t limit_bytes = -1;  // the lowest; -1: none
+};
+
 // Of a process as a whole: /proc/PID/stat.
 struct ProcessSample {
   uint32_t process = 0;
@@ -115,9 +127,11 @@ struct Rate {
 struct Evidence {
   std::vector<Process> processes;
   std::vector<Group> groups;
+  std::vector<Group> memory_groups;
   std::vector<Thread> threads;
   std::vector<ThreadSample> thread_samples;     // by time
   std::vector<GroupSample> group_samples;       // by time
+  std::vector<MemorySample> memory_samples;     // by time
   std::vector<ProcessSample> process_samples;   // of those not recorded; by time
   std::vector<ProcessSample> recorded_samples;  // of those recorded, less often, without a CPU
   std::vector<Gap> gaps;

@@ -28,6 +28,10 @@ std::string Sample() {
   AppendAllowed(0, 5, "0-3,8", &text);
   Append(Gap{2000, 3000}, &text);
   AppendGroups(0, {1}, &text);
+  AppendMemoryGroup(Group{2, "/job"}, &text);
+  AppendMemoryGroups(0, {0}, &text);
+  Append(MemorySample{0, 3001, 3011, 17, 300'000'000}, &text);
+  Append(MemorySample{0, 3501, 3511, 18}, &text);
   AppendNote("cannot read x\ny", &text);
   AppendEnd(&text);
   return text;
@@ -52,6 +56,14 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->thread_samples[1].state, 'D');
   EXPECT_EQ(read->thread_samples[1].major_faults, 12);
   EXPECT_EQ(read->group_samples[0].quota_ns, 70'000'000);
+  ASSERT_EQ(read->memory_groups.size(), 1);
+  EXPECT_EQ(read->memory_groups[0].path, "/job");
+  EXPECT_EQ(read->memory_groups[0].version, 2);
+  EXPECT_EQ(read->processes[0].memory_groups, std::vector<uint32_t>{0});
+  ASSERT_EQ(read->memory_samples.size(), 2);
+  EXPECT_EQ(read->memory_samples[0].full, 17);
+  EXPECT_EQ(read->memory_samples[0].limit_bytes, 300'000'000);
+  EXPECT_EQ(read->memory_samples[1].limit_bytes, -1);
   EXPECT_EQ(read->process_samples[0].cpu_ns, 10'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu_ns, 20'000'000);
   EXPECT_EQ(read->recorded_samples[0].cpu, -1);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
+
 #include "absl/strings/ascii.h"
 #include "evidence/evidence.h"
 #include "evidence/words.h"
@@ -26,11 +28,17 @@ class Parser {
       case 'P':
         return TakeProcess(words);
       case 'G':
-        return TakeGroup(words);
+        return TakeGroup(&evidence_.groups, words);
       case 'T':
         return TakeThread(words);
       case 'M':
-        return TakeGroups(words);
+        return TakeGroups(evidence_.groups, &Process::groups, words);
+      case 'L':
+        return TakeGroup(&evidence_.memory_groups, words);
+      case 'B':
+        return TakeGroups(evidence_.memory_groups, &Process::memory_groups, words);
+      case 'm':
+        return TakeMemorySample(words);
       case 't':
         return TakeThreadSample(words);
       case 'g':
@@ -67,9 +75,9 @@ class Parser {
     }
   }
 
-  bool TakeIndices(Words* words, std::vector<uint32_t>* groups) {
+  static bool TakeIndices(size_t known, Words* words, std::vector<uint32_t>* groups) {
     while (words->More() && !words->wrong() && groups->size() < kAncestorsMax) {
-      groups->push_back(words->Index(evidence_.groups.size()));
+      groups->push_back(words->Index(known));
     }
     return !words->wrong() && !words->More();
   }
@@ -86,14 +94,15 @@ class Parser {
     process.own_pid = words->Number<int32_t>();
     process.uid = words->Number<uint32_t>();
     process.name = words->Text();
-    if (!words->wrong() && TakeIndices(words, &process.groups)) return true;
+    if (!words->wrong() && TakeIndices(evidence_.groups.size(), words, &process.groups))
+      return true;
     process = Process{};
     return false;
   }
 
-  bool TakeGroup(Words* words) {
-    if (evidence_.groups.size() >= kItemsMax) return false;
-    Group& group = evidence_.groups.emplace_back();
+  static bool TakeGroup(std::vector<Group>* groups, Words* words) {
+    if (groups->size() >= kItemsMax) return false;
+    Group& group = groups->emplace_back();
     group.version = words->Number<int>();
     group.path = words->Text();
     return !words->wrong();
@@ -111,11 +120,12 @@ class Parser {
     return false;
   }
 
-  bool TakeGroups(Words* words) {
+  bool TakeGroups(std::span<const Group> known, std::vector<uint32_t> Process::*groups,
+                  Words* words) {
     const uint32_t process = words->Index(evidence_.processes.size());
-    std::vector<uint32_t> groups;
-    if (words->wrong() || !TakeIndices(words, &groups)) return false;
-    evidence_.processes[process].groups = std::move(groups);
+    std::vector<uint32_t> of_process;
+    if (words->wrong() || !TakeIndices(known.size(), words, &of_process)) return false;
+    evidence_.processes[process].*groups = std::move(of_process);
     return true;
   }
 
@@ -146,6 +156,17 @@ class Parser {
     sample.quota_ns = words->Number<int64_t>();
     sample.period_ns = words->Ns();
     words->Keep(sample, &evidence_.group_samples);
+    return !words->wrong();
+  }
+
+  bool TakeMemorySample(Words* words) {
+    MemorySample sample;
+    sample.group = words->Index(evidence_.memory_groups.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.full = words->Ns();
+    sample.limit_bytes = words->Number<int64_t>();
+    if (sample.limit_bytes < -1) words->Fail();
+    words->Keep(sample, &evidence_.memory_samples);
     return !words->wrong();
   }
 

@@ -14,6 +14,13 @@ int ValueOf(char digit) {
   return -1;
 }
 
+void AppendMembership(char kind, uint32_t process, const std::vector<uint32_t>& groups,
+                      std::string* out) {
+  absl::StrAppend(out, std::string(1, kind), " ", process);
+  for (const uint32_t group : groups) absl::StrAppend(out, " ", group);
+  out->push_back('\n');
+}
+
 }  // namespace
 
 std::string Escaped(std::string_view text) {
@@ -83,6 +90,12 @@ void Append(const GroupSample& sample, std::string* out) {
                   sample.quota_ns, " ", sample.period_ns, "\n");
 }
 
+void Append(const MemorySample& sample, std::string* out) {
+  absl::StrAppend(out, "m ", sample.group, " ", sample.at_ns, " ", sample.until_ns, " ",
+                  sample.full);
+  absl::StrAppend(out, " ", sample.limit_bytes, "\n");
+}
+
 void Append(const ProcessSample& sample, std::string* out) {
   absl::StrAppend(out, "p ", sample.process, " ", sample.at_ns, " ", sample.until_ns);
   absl::StrAppend(out, " ", sample.cpu_ns, " ", sample.cpu, "\n");
@@ -97,9 +110,15 @@ void Append(const Rate& rate, std::string* out) {
 }
 
 void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::string* out) {
-  absl::StrAppend(out, "M ", process);
-  for (const uint32_t group : groups) absl::StrAppend(out, " ", group);
-  out->push_back('\n');
+  AppendMembership('M', process, groups, out);
+}
+
+void AppendMemoryGroup(const Group& group, std::string* out) {
+  absl::StrAppend(out, "L ", group.version, " ", Escaped(group.path), "\n");
+}
+
+void AppendMemoryGroups(uint32_t process, const std::vector<uint32_t>& groups, std::string* out) {
+  AppendMembership('B', process, groups, out);
 }
 
 void AppendRecorded(const ProcessSample& sample, std::string* out) {

@@ -23,11 +23,15 @@ void Append(const Group& group, std::string* out);
 void Append(const Thread& thread, std::string* out);
 void Append(const ThreadSample& sample, std::string* out);
 void Append(const GroupSample& sample, std::string* out);
+void Append(const MemorySample& sample, std::string* out);
 void Append(const ProcessSample& sample, std::string* out);
 void Append(const Gap& gap, std::string* out);
 void Append(const Rate& rate, std::string* out);
 // From here on `process` is in these groups.
 void AppendGroups(uint32_t process, const std::vector<uint32_t>& groups, std::string* out);
+// The same of groups that may limit memory, which are numbered apart.
+void AppendMemoryGroup(const Group& group, std::string* out);
+void AppendMemoryGroups(uint32_t process, const std::vector<uint32_t>& groups, std::string* out);
 // A sample of a recorded process; its `cpu` is not written, `threads` only if known.
 void AppendRecorded(const ProcessSample& sample, std::string* out);
 // From here on the recorded `process` may use these CPUs.

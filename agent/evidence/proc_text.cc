@@ -11,6 +11,7 @@ namespace syncline::agent {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr int64_t kNoMemoryLimit = int64_t{1} << 62;  // v1 writes the largest number of pages
 constexpr size_t kState = 0;  // fields of /proc/PID/stat behind the name, counted from 0
 constexpr size_t kMajorFaults = 9;
 constexpr size_t kUserTime = 11;
@@ -166,7 +167,28 @@ std::optional<int64_t> ParseMicroseconds(std::string_view text) {
   return NumberOf(NextWord(&text));
 }
 
-std::vector<CgroupMount> ParseMounts(std::string_view mountinfo) {
+std::optional<int64_t> ParseMemoryFull(int version, std::string_view text) {
+  if (version == 1) {
+    const auto count = NumberOf(NextWord(&text));
+    return count.has_value() && *count >= 0 ? count : std::nullopt;
+  }
+  std::optional<int64_t> full;
+  while (!text.empty()) {
+    std::string_view line = NextLine(&text);
+    const std::string_view key = NextWord(&line);
+    const auto count = NumberOf(NextWord(&line));
+    if ((key != "high" && key != "max") || !count.has_value() || *count < 0) continue;
+    full = full.value_or(0) + *count;
+  }
+  return full;
+}
+
+int64_t ParseMemoryLimit(std::string_view text) {
+  const auto bytes = NumberOf(NextWord(&text));
+  return bytes.has_value() && *bytes >= 0 && *bytes < kNoMemoryLimit ? *bytes : -1;
+}
+
+std::vector<CgroupMount> ParseMounts(std::string_view mountinfo, std::string_view controller) {
   std::vector<CgroupMount> mounts;
   while (!mountinfo.empty()) {
     std::string_view line = NextLine(&mountinfo);
@@ -178,14 +200,14 @@ std::vector<CgroupMount> ParseMounts(std::string_view mountinfo) {
     const std::string_view type = NextWord(&line);
     NextWord(&line);
     const std::string_view options = NextWord(&line);
-    const bool v1 = type == "cgroup" && HasItem(options, "cpu");
+    const bool v1 = type == "cgroup" && HasItem(options, controller);
     if (!v1 && type != "cgroup2") continue;
     mounts.push_back({v1 ? 1 : 2, Unescaped(fields[3]), Unescaped(fields[4])});
   }
   return mounts;
 }
 
-std::vector<CgroupPath> ParseCgroups(std::string_view text) {
+std::vector<CgroupPath> ParseCgroups(std::string_view text, std::string_view controller) {
   std::vector<CgroupPath> paths;
   while (!text.empty()) {
     const std::string_view line = NextLine(&text);
@@ -194,7 +216,7 @@ std::vector<CgroupPath> ParseCgroups(std::string_view text) {
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const bool v2 = line.substr(0, first) == "0" && controllers.empty();
-    if (!v2 && !HasItem(controllers, "cpu")) continue;
+    if (!v2 && !HasItem(controllers, controller)) continue;
     paths.push_back({v2 ? 2 : 1, std::string(line.substr(second + 1))});
   }
   return paths;

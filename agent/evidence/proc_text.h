@@ -51,21 +51,28 @@ std::optional<Quota> ParseCpuMax(std::string_view text);
 // A file of v1 with one number, us: -1 where there is no quota.
 std::optional<int64_t> ParseMicroseconds(std::string_view text);
 
+// How often a control group was at its limit of memory: memory.failcnt of v1, or "high" and "max"
+// of memory.events.local of v2. nullopt: it has none of these.
+std::optional<int64_t> ParseMemoryFull(int version, std::string_view text);
+// A limit in bytes: memory.limit_in_bytes of v1, memory.max and memory.high of v2. -1: none.
+int64_t ParseMemoryLimit(std::string_view text);
+
 // Where control groups are mounted (/proc/self/mountinfo).
 struct CgroupMount {
   int version = 1;
   std::string root;   // the group that the mount point shows
   std::string point;  // where
 };
-// Of the cpu controller (v1), and of the unified hierarchy (v2).
-std::vector<CgroupMount> ParseMounts(std::string_view mountinfo);
+// Of a controller's hierarchy (v1), and of the unified one (v2).
+std::vector<CgroupMount> ParseMounts(std::string_view mountinfo,
+                                     std::string_view controller = "cpu");
 
 // A process's group in a hierarchy (/proc/PID/cgroup): "4:cpu,cpuacct:/job/rank1", "0::/job".
 struct CgroupPath {
   int version = 1;
   std::string path;
 };
-std::vector<CgroupPath> ParseCgroups(std::string_view text);
+std::vector<CgroupPath> ParseCgroups(std::string_view text, std::string_view controller = "cpu");
 
 // One group as it is seen: its path, and its directory.
 struct SeenGroup {

@@ -85,20 +85,35 @@ TEST(ProcText, Quotas) {
   EXPECT_EQ(*ParseMicroseconds("70000\n"), 70000);
 }
 
+TEST(ProcText, HowOftenMemoryWasFull) {
+  EXPECT_EQ(ParseMemoryFull(1, "12345\n"), 12345);
+  EXPECT_EQ(ParseMemoryFull(1, ""), std::nullopt);
+  EXPECT_EQ(ParseMemoryFull(2, "low 1\nhigh 20\nmax 300\noom 4\noom_kill 4\n"), 320);
+  EXPECT_EQ(ParseMemoryFull(2, "low 1\n"), std::nullopt);
+  EXPECT_EQ(ParseMemoryLimit("314572800\n"), 314572800);
+  EXPECT_EQ(ParseMemoryLimit("0\n"), 0);
+  EXPECT_EQ(ParseMemoryLimit("max\n"), -1);
+  EXPECT_EQ(ParseMemoryLimit("9223372036854771712\n"), -1) << "no limit, in v1's words";
+  EXPECT_EQ(ParseMemoryLimit(""), -1);
+}
+
 // Kept copies of real files: a host with the controllers of v1, and one with v2 alone.
 constexpr char kHostV1[] =
     "22 1 0:20 / /proc rw,nosuid shared:5 - proc proc rw\n"
     "33 25 0:28 / /sys/fs/cgroup/unified rw,nosuid shared:10 - cgroup2 cgroup2 rw\n"
     "36 25 0:31 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:16 - cgroup cgroup "
     "rw,cpu,cpuacct\n"
-    "37 25 0:32 / /sys/fs/cgroup/cpuset rw shared:17 - cgroup cgroup rw,cpuset\n";
+    "37 25 0:32 / /sys/fs/cgroup/cpuset rw shared:17 - cgroup cgroup rw,cpuset\n"
+    "38 25 0:33 / /sys/fs/cgroup/memory rw shared:18 - cgroup cgroup rw,memory\n";
 constexpr char kHostV2[] =
     "29 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 "
     "rw,nsdelegate,memory_recursiveprot\n";
 
-std::vector<std::string> Directories(const char* cgroup, const char* mountinfo) {
+std::vector<std::string> Directories(const char* cgroup, const char* mountinfo,
+                                     const char* controller = "cpu") {
   std::vector<std::string> directories;
-  for (const SeenGroup& group : GroupsOf(ParseCgroups(cgroup), ParseMounts(mountinfo))) {
+  for (const SeenGroup& group :
+       GroupsOf(ParseCgroups(cgroup, controller), ParseMounts(mountinfo, controller))) {
     directories.push_back(group.directory);
   }
   return directories;
@@ -114,6 +129,13 @@ TEST(ProcText, AGroupAndAllItsAncestors) {
             (Paths{"/sys/fs/cgroup/system.slice/slurm/job_7/step_0",
                    "/sys/fs/cgroup/system.slice/slurm/job_7", "/sys/fs/cgroup/system.slice/slurm",
                    "/sys/fs/cgroup/system.slice", "/sys/fs/cgroup"}));
+}
+
+TEST(ProcText, TheGroupsOfAnotherController) {
+  EXPECT_EQ(Directories("4:cpu,cpuacct:/job/rank1\n3:memory:/job\n", kHostV1, "memory"),
+            (Paths{"/sys/fs/cgroup/memory/job", "/sys/fs/cgroup/memory"}));
+  EXPECT_EQ(Directories("0::/job\n", kHostV2, "memory"),
+            (Paths{"/sys/fs/cgroup/job", "/sys/fs/cgroup"}));
 }
 
 TEST(ProcText, InAContainerTheMountShowsAPart) {

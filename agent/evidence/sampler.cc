@@ -38,7 +38,10 @@ std::filesystem::path TaskFile(const std::filesystem::path& proc, int32_t pid, i
 }  // namespace
 
 Sampler::Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions options)
-    : directories_(std::move(directories)), clock_(clock), options_(std::move(options)) {}
+    : directories_(std::move(directories)),
+      clock_(clock),
+      options_(std::move(options)),
+      memory_groups_(options_.groups_max) {}
 
 void Sampler::Note(const std::string& note) {
   if (notes_.size() < kNotesMax && notes_.insert(note).second) evidence::AppendNote(note, &text_);
@@ -74,7 +77,9 @@ void Sampler::Search() {
   const auto listed = ListProcesses(options_.proc);
   if (!listed.ok()) return;  // what is known already is sampled; the next search may see more
   const std::vector<ProcessEntry>& all = *listed;
-  mounts_ = ParseMounts(ProcFile(options_.proc / "self" / "mountinfo"));
+  const std::string mountinfo = ProcFile(options_.proc / "self" / "mountinfo");
+  mounts_ = ParseMounts(mountinfo);
+  memory_groups_.SetMounts(mountinfo);
   FindRecorded(all);
   for (auto& [id, process] : recorded_) {
     OpenFiles(&process);
@@ -153,12 +158,17 @@ void Sampler::FindGroups(RecordedProcess* process) {
   for (const SeenGroup& seen : all_seen) {
     if (const auto index = GroupIndex(seen); index.has_value()) groups.push_back(*index);
   }
-  if (groups == process->groups) return;
-  process->groups = std::move(groups);
-  if (recorded_.contains(
-          {process->entry.pid_namespace, process->entry.own_pid, process->entry.start_ticks})) {
-    evidence::AppendGroups(process->index, process->groups, &text_);
+  const bool declared = recorded_.contains(
+      {process->entry.pid_namespace, process->entry.own_pid, process->entry.start_ticks});
+  if (groups != process->groups) {
+    process->groups = std::move(groups);
+    if (declared) evidence::AppendGroups(process->index, process->groups, &text_);
   }
+  if (!declared) return;
+  std::vector<uint32_t> memory_groups = memory_groups_.Of(text, &text_);
+  if (memory_groups == process->memory_groups) return;
+  process->memory_groups = std::move(memory_groups);
+  evidence::AppendMemoryGroups(process->index, process->memory_groups, &text_);
 }
 
 // Again and again: a program may pin itself.
@@ -415,6 +425,7 @@ void Sampler::ReadRecorded(int64_t* now_ns) {
     *now_ns = clock_->MonotonicNs();
     evidence::AppendRecorded(sample, &text_);
   }
+  memory_groups_.Read(clock_, now_ns, &text_);
 }
 
 void Sampler::ReadGroups(int64_t* now_ns) {

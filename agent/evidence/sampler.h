@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/evidence/memory_groups.h"
 #include "agent/evidence/proc_text.h"
 #include "agent/evidence/process_tasks.h"
 #include "agent/evidence/runtime_directories.h"
@@ -71,6 +72,7 @@ class Sampler {
     uint32_t uid = 0;
     std::filesystem::path runtime;
     std::vector<uint32_t> groups;
+    std::vector<uint32_t> memory_groups;
     SampledFile stat;
     SampledFile io;
     SeenTasks tasks;           // as the last search found them
@@ -140,7 +142,8 @@ class Sampler {
   std::map<control_block::BlockId, RecordedProcess> recorded_;
   std::map<TaskKey, Task> tasks_;
   std::map<std::string, GroupEntry> groups_;  // by directory
-  std::map<int32_t, Other> others_;           // by pid
+  MemoryGroups memory_groups_;
+  std::map<int32_t, Other> others_;  // by pid
   std::set<std::string> notes_;
   std::vector<std::string> complaints_;
   int64_t recorded_read_ns_ = INT64_MIN / 2;  // when the recorded processes were read last

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -232,6 +233,51 @@ TEST_F(SamplerTest, AProcessMovedToAnotherGroupIsFollowed) {
   const evidence::Evidence evidence = Parsed(&sampler);
   EXPECT_EQ(evidence.groups.back().path, "/other");
   EXPECT_EQ(evidence.processes[0].groups, (std::vector<uint32_t>{2}));
+}
+
+// Of v1 and v2, and of two controllers of v1 at different places.
+TEST_F(SamplerTest, HowOftenTheMemoryOfAGroupWasFullIsReadTwiceASecond) {
+  const fs::path v1 = root_ / "mem/job";
+  const fs::path v2 = root_ / "unified/job";
+  Put(proc_ / "self/mountinfo", "37 25 0:32 / " + (root_ / "mem").string() +
+                                    " rw - cgroup cgroup rw,memory\n33 25 0:28 / " +
+                                    (root_ / "unified").string() + " rw - cgroup2 cgroup2 rw\n");
+  Put(proc_ / "1234/cgroup", "4:cpu,cpuacct:/job/rank1\n3:memory:/job\n0::/job\n");
+  Put(v1 / "memory.failcnt", "7\n");
+  Put(v1 / "memory.limit_in_bytes", "9223372036854771712\n");
+  Put(v2 / "memory.events.local", "low 0\nhigh 1\nmax 2\n");
+  Put(v2 / "memory.max", "max\n");
+  Put(v2 / "memory.high", "300000000\n");
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  Put(v1 / "memory.failcnt", "9\n");
+  Put(v1 / "memory.limit_in_bytes", "1000\n");
+  clock_.SleepNs(100'000'000);
+  sampler.Round();  // too early
+  clock_.SleepNs(400'000'000);
+  sampler.Round();
+  evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.memory_groups.size(), 2);
+  EXPECT_EQ(evidence.memory_groups[0].path, "/job");
+  EXPECT_EQ(evidence.memory_groups[0].version + evidence.memory_groups[1].version, 3);
+  EXPECT_EQ(evidence.processes[0].memory_groups, (std::vector<uint32_t>{0, 1}));
+  ASSERT_EQ(evidence.memory_samples.size(), 4);
+  std::array<std::vector<evidence::MemorySample>, 3> samples;  // by version
+  for (const evidence::MemorySample& one : evidence.memory_samples) {
+    samples[static_cast<size_t>(evidence.memory_groups[one.group].version)].push_back(one);
+  }
+  EXPECT_EQ(samples[1].front().full, 7);
+  EXPECT_EQ(samples[1].front().limit_bytes, -1);
+  EXPECT_EQ(samples[1].back().full, 9);
+  EXPECT_EQ(samples[1].back().limit_bytes, 1000);
+  EXPECT_EQ(samples[2].back().full, 3);
+  EXPECT_EQ(samples[2].back().limit_bytes, 300'000'000);
+
+  Put(v1 / "memory.failcnt", "");  // as when it is removed
+  clock_.SleepNs(500'000'000);
+  sampler.Round();
+  EXPECT_EQ(Parsed(&sampler).memory_samples.size(), 5);
 }
 
 TEST_F(SamplerTest, NothingAtAllIsNoTrouble) {

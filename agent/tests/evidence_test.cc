@@ -10,16 +10,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cctype>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <iostream>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "agent/evidence/evidence_recorder.h"
 #include "agent/evidence/proc_text.h"
@@ -265,10 +269,10 @@ TEST_F(RealEvidence, AProcessThatIsBlockedInTheKernelIsSaidToBe) {
 // Control groups that are removed again.
 class MadeGroups {
  public:
-  // Of the cpu controller of v1: outer, with a quota of 5 %, and inner, without.
-  static std::optional<MadeGroups> Make() {
+  // Of a controller of v1: outer, and inner below it.
+  static std::optional<MadeGroups> Make(std::string_view controller) {
     const auto mounts = ReadFile("/proc/self/mountinfo");
-    for (const CgroupMount& mount : ParseMounts(mounts.ok() ? *mounts : "")) {
+    for (const CgroupMount& mount : ParseMounts(mounts.ok() ? *mounts : "", controller)) {
       if (mount.version != 1 || mount.root != "/") continue;
       MadeGroups made;
       made.outer = fs::path(mount.point) / ("syncline-test-" + std::to_string(::getpid()));
@@ -277,8 +281,6 @@ class MadeGroups {
       if (!fs::create_directory(made.outer, error) || !fs::create_directory(made.inner, error)) {
         return std::nullopt;
       }
-      std::ofstream(made.outer / "cpu.cfs_period_us") << 100000;
-      std::ofstream(made.outer / "cpu.cfs_quota_us") << 5000;
       return made;
     }
     return std::nullopt;
@@ -301,8 +303,10 @@ class MadeGroups {
 };
 
 TEST_F(RealEvidence, TheAncestorThatHasTheQuotaShowsTheThrottling) {
-  const std::optional<MadeGroups> groups = MadeGroups::Make();
+  const std::optional<MadeGroups> groups = MadeGroups::Make("cpu");
   if (!groups.has_value()) GTEST_SKIP() << "needs root, and the cpu controller of cgroup v1";
+  std::ofstream(groups->outer / "cpu.cfs_period_us") << 100000;
+  std::ofstream(groups->outer / "cpu.cfs_quota_us") << 5000;
   Child child([] { SpinUntil(INT64_MAX); });
   std::ofstream(groups->inner / "cgroup.procs") << child.pid();
   Record(child.pid());
@@ -334,6 +338,54 @@ TEST_F(RealEvidence, TheAncestorThatHasTheQuotaShowsTheThrottling) {
   EXPECT_GE(samples[1].back().throttled_periods - samples[1].front().throttled_periods, 8);
   // Throttled time is booked when the thread runs again: one period may be missing at either end.
   EXPECT_GT(grown.run_queue_ns, throttled_ns - 200'000'000);
+}
+
+// Writes and reads a file over and over: all of it is cached, and counts as its group's memory.
+void FillTheCache() {
+  FILE* const file = std::tmpfile();
+  std::vector<char> block(size_t{1} << 20);
+  while (file != nullptr) {
+    std::rewind(file);
+    for (int i = 0; i < 64 && std::fwrite(block.data(), block.size(), 1, file) == 1; ++i) {
+    }
+    std::fflush(file);
+  }
+}
+
+TEST_F(RealEvidence, TheAncestorThatHasTheLimitShowsThatItsMemoryWasFull) {
+  constexpr int64_t kLimit = 20 << 20;
+  const std::optional<MadeGroups> groups = MadeGroups::Make("memory");
+  if (!groups.has_value()) GTEST_SKIP() << "needs root, and the memory controller of cgroup v1";
+  std::ofstream(groups->outer / "memory.use_hierarchy") << 1;
+  std::ofstream(groups->outer / "memory.limit_in_bytes") << kLimit;
+  Child child(FillTheCache);
+  std::ofstream(groups->inner / "cgroup.procs") << child.pid();
+  Record(child.pid());
+  Sampler sampler(Directories(), &clock_, {});
+  sampler.Search();
+  std::string text = sampler.TakeText();
+  std::array<std::vector<evidence::MemorySample>, 2> samples;
+  const int64_t patience_ns = ClockNs(CLOCK_MONOTONIC) + 20'000'000'000;
+  const auto grown = [&] {
+    return samples[1].size() < 2 ? 0 : samples[1].back().full - samples[1].front().full;
+  };
+  while (grown() == 0 && ClockNs(CLOCK_MONOTONIC) < patience_ns) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    sampler.Round();
+    text += sampler.TakeText();
+    const Evidence evidence = Parsed(text);
+    ASSERT_GE(evidence.memory_groups.size(), 2U);
+    EXPECT_EQ(evidence.memory_groups[1].path, "/" + groups->outer.filename().string());
+    samples = {};
+    for (const evidence::MemorySample& one : evidence.memory_samples) {
+      if (one.group < 2) samples[one.group].push_back(one);
+    }
+  }
+  EXPECT_GT(grown(), 0);
+  std::cout << "full " << grown() << " times\n";
+  ASSERT_FALSE(samples[1].empty());
+  EXPECT_EQ(samples[1].back().limit_bytes, kLimit);
+  EXPECT_EQ(samples[0].back().limit_bytes, -1);
 }
 
 // An agent that records `runtime`, until it is killed.

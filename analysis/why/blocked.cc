@@ -262,14 +262,25 @@ std::optional<double> FaultsOf(const RankSamples& samples, size_t steps) {
   return faults / static_cast<double>(steps);
 }
 
-std::optional<double> ReadBytesOf(const BlockedInput& input) {
-  const auto read = BytesReadOf(*input.rank->evidence, *input.rank->evidence_process,
-                                {input.steps.front().begin_ns, input.steps.back().end_ns});
-  if (!read.has_value()) return std::nullopt;
+// A step, of what is counted over a time.
+double PerStep(const BlockedInput& input, int64_t count, int64_t time_ns) {
   int64_t steps_ns = 0;
   for (const OwnInterval& step : input.steps) steps_ns += step.length_ns();
-  return static_cast<double>(read->bytes) / static_cast<double>(read->time_ns) *
-         static_cast<double>(steps_ns) / static_cast<double>(input.steps.size());
+  return static_cast<double>(count) / static_cast<double>(time_ns) * static_cast<double>(steps_ns) /
+         static_cast<double>(input.steps.size());
+}
+
+// What was counted for the whole process is of the time from the first step to the last one.
+void AddCounts(const BlockedInput& input, BlockedSleep* sleep) {
+  const OwnInterval within{input.steps.front().begin_ns, input.steps.back().end_ns};
+  const uint32_t process = *input.rank->evidence_process;
+  if (const auto read = BytesReadOf(*input.rank->evidence, process, within); read.has_value()) {
+    sleep->read_bytes = PerStep(input, read->bytes, read->time_ns);
+  }
+  sleep->full_group = FullGroupOf(*input.rank->evidence, process, within);
+  if (sleep->full_group.has_value()) {
+    sleep->full_times = PerStep(input, sleep->full_group->times, sleep->full_group->time_ns);
+  }
 }
 
 }  // namespace
@@ -290,7 +301,7 @@ std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Pi
   }
   sleep.where = WhereOf(*pieces);
   sleep.faults = FaultsOf(*input.samples, input.steps.size());
-  sleep.read_bytes = ReadBytesOf(input);
+  AddCounts(input, &sleep);
   return sleep;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "analysis/full_group.h"
 #include "analysis/why/part.h"
 
 namespace syncline::analysis::why {
@@ -27,6 +28,10 @@ struct BlockedSleep {
   // bytes were read from storage for its process. nullopt: not known.
   std::optional<double> faults;
   std::optional<double> read_bytes;
+  // The group of its process, or the ancestor, that was full most often. nullopt: none was, or it
+  // is not known.
+  std::optional<FullGroup> full_group;
+  double full_times = 0;  // a step
 };
 
 }  // namespace syncline::analysis::why

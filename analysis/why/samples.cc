@@ -250,6 +250,28 @@ std::optional<BytesRead> BytesReadOf(const Evidence& evidence, uint32_t process,
                    last->at_ns - first->at_ns};
 }
 
+std::optional<FullGroup> FullGroupOf(const Evidence& evidence, uint32_t process,
+                                     const OwnInterval& within) {
+  std::optional<FullGroup> most;
+  for (const uint32_t group : evidence.processes[process].memory_groups) {
+    const evidence::MemorySample* first = nullptr;
+    const evidence::MemorySample* last = nullptr;
+    for (const evidence::MemorySample& sample : evidence.memory_samples) {
+      if (sample.group != group) continue;
+      if (sample.at_ns < within.begin_ns || sample.at_ns > within.end_ns) continue;
+      if (first == nullptr) first = &sample;
+      last = &sample;
+    }
+    if (first == last || last->at_ns <= first->at_ns || last->full <= first->full) continue;
+    const int64_t times = last->full - first->full;
+    if (most.has_value() && times <= most->times) continue;  // the inner one comes first
+    const evidence::Group& found = evidence.memory_groups[group];
+    most =
+        FullGroup{found.path, found.version, last->limit_bytes, times, last->at_ns - first->at_ns};
+  }
+  return most;
+}
+
 int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns) {
   const auto after =
       std::upper_bound(readings.begin(), readings.end(), at_ns,

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/full_group.h"
 #include "analysis/why/model.h"
 
 namespace syncline::analysis::why {
@@ -88,6 +89,11 @@ struct BytesRead {
   int64_t time_ns = 0;
 };
 std::optional<BytesRead> BytesReadOf(const evidence::Evidence& evidence, uint32_t process,
+                                     const OwnInterval& within);
+
+// Of the control groups that may limit a process's memory, the one that was full most often between
+// its first and its last sample in `within`. nullopt: none was.
+std::optional<FullGroup> FullGroupOf(const evidence::Evidence& evidence, uint32_t process,
                                      const OwnInterval& within);
 
 // All readings of a thread, by time.

@@ -78,9 +78,10 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   usage->running_ns =
       std::clamp<int64_t>(last.on_cpu_ns - first.on_cpu_ns, 0, usage->sampled_ns - run_queue_ns);
   usage->blocked_ns = BlockedOf(samples.driver, usage->asleep_ns());
-  const auto read =
-      BytesReadOf(evidence, index, {within.begin_ns - kMarginNs, within.end_ns + kMarginNs});
+  const OwnInterval around{within.begin_ns - kMarginNs, within.end_ns + kMarginNs};
+  const auto read = BytesReadOf(evidence, index, around);
   if (read.has_value()) usage->read_bytes = read->bytes;
+  usage->full_group = FullGroupOf(evidence, index, around);
   return usage->sampled_ns > 0;
 }
 

@@ -79,6 +79,28 @@ TEST_F(Usage, BlockedIsAPartOfTheSleepWhereSamplesSayIt) {
   ASSERT_TRUE(process.blocked_ns.has_value());
   EXPECT_EQ(*process.blocked_ns / kMs, 400) << "20 of 30 samples of sleep";
   EXPECT_EQ(process.read_bytes, 4 * 4096);
+  EXPECT_FALSE(process.full_group.has_value());
+}
+
+TEST_F(Usage, OfGroupsWhoseMemoryWasFullTheMostOftenInTheTime) {
+  Sample(0);
+  evidence_.memory_groups = {{2, "/job/a"}, {2, "/job"}, {2, "/"}, {2, "/other"}};
+  evidence_.processes[0].memory_groups = {0, 1, 2};
+  const auto add = [&](uint32_t group, int64_t at_ms, int64_t full, int64_t limit_bytes) {
+    evidence_.memory_samples.push_back({group, at_ms * kMs, at_ms * kMs + 1000, full, limit_bytes});
+  };
+  for (const int64_t at_ms : {0, 1000, 2000, 3000}) {
+    add(0, at_ms, 5, 100);                                          // it was full before
+    add(1, at_ms, at_ms == 3000 ? 900 : at_ms / 100, 200 + at_ms);  // later oftener still
+    add(2, at_ms, at_ms / 100, -1);
+    add(3, at_ms, at_ms, 300);  // of somebody else
+  }
+  const auto full = UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).full_group;
+  ASSERT_TRUE(full.has_value());
+  EXPECT_EQ(full->path, "/job");
+  EXPECT_EQ(full->times, 20);
+  EXPECT_EQ(full->time_ns, 2000 * kMs);
+  EXPECT_EQ(full->limit_bytes, 2200);
 }
 
 TEST_F(Usage, ThrottledIsNoMoreThanItWasRunnable) {

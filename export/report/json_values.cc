@@ -7,6 +7,15 @@ Json OrNull(const std::optional<TimelineTime>& time) {
   return time.has_value() ? Json(time->ns) : Json();
 }
 
+Json OrNull(const std::optional<analysis::FullGroup>& group) {
+  if (!group.has_value()) return nullptr;
+  return {{"group", group->path},
+          {"group_version", group->version},
+          {"limit_bytes", group->limit_bytes >= 0 ? Json(group->limit_bytes) : Json()},
+          {"times", group->times},
+          {"time_ns", group->time_ns}};
+}
+
 Json Interval(const std::optional<DurationEstimate>& estimate) {
   if (!estimate.has_value()) return nullptr;
   const bool bounded = estimate->bounded();

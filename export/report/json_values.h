@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "analysis/full_group.h"
 #include "analysis/levels.h"
 #include "common/time.h"
 
@@ -18,6 +19,7 @@ Json OrNull(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json();
 }
 Json OrNull(const std::optional<TimelineTime>& time);
+Json OrNull(const std::optional<analysis::FullGroup>& group);
 
 // {"est_ns", "lo_ns", "hi_ns", "bound_ns"}.
 Json Interval(const std::optional<DurationEstimate>& estimate);

@@ -2,7 +2,9 @@
 #include "export/report/machines_text.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +35,6 @@ constexpr int64_t kSampledPercent = 90;
 
 struct Row {
   std::string name;
-  std::string node;
   const ProcessUsage* usage = nullptr;
   int64_t window_ns = 0;
 
@@ -54,8 +55,7 @@ std::vector<Row> RowsOf(const Report& report) {
   std::vector<Row> all;
   for (const MachineReport& machine : report.machines) {
     for (const MachineReport::Process& process : machine.processes) {
-      const Row row{process.name, report.nodes[machine.node].name, &process.usage,
-                    machine.window_ns};
+      const Row row{process.name, &process.usage, machine.window_ns};
       all.push_back(row);
       if (IsRank(process)) ranks.push_back(row);
     }
@@ -105,7 +105,7 @@ std::vector<Other> OthersOn(const Report& report, const MachineReport& machine,
     }
     absl::string_view name = process.name;
     absl::ConsumePrefix(&name, prefix);
-    const Row row{process.name, "", &process.usage, machine.window_ns};
+    const Row row{process.name, &process.usage, machine.window_ns};
     const bool blocked = row.blocked_ppm() >= kWaitPpm;
     others.push_back({absl::StrCat(name, " (recorded", blocked ? ", blocked " : "",
                                    blocked ? PercentOfPpm(row.blocked_ppm()) : "", ")"),
@@ -150,6 +150,32 @@ std::string PartlySampled(const std::vector<Row>& rows) {
       "Sampled in a part of the window only: ", SpreadText(std::move(partly), least_first), ".");
 }
 
+// "node-1: /job (limit 300.0 MB) 120 times": each group once, the most often first.
+std::vector<std::string> FullGroupsOf(const Report& report) {
+  std::map<std::pair<size_t, std::string>, analysis::FullGroup> groups;
+  for (const MachineReport& machine : report.machines) {
+    for (const MachineReport::Process& process : machine.processes) {
+      if (!process.usage.full_group.has_value()) continue;
+      analysis::FullGroup& most = groups[{machine.node, process.usage.full_group->path}];
+      if (process.usage.full_group->times > most.times) most = *process.usage.full_group;
+    }
+  }
+  std::vector<std::pair<int64_t, std::string>> texts;
+  for (const auto& [key, group] : groups) {
+    const std::string limit =
+        group.limit_bytes < 0
+            ? ""
+            : absl::StrCat(" (limit ", BytesText(static_cast<double>(group.limit_bytes)), ")");
+    texts.emplace_back(-group.times, absl::StrCat(report.nodes[key.first].name, ": ", group.path,
+                                                  limit, " ", Plural(group.times, "time")));
+  }
+  std::sort(texts.begin(), texts.end());
+  if (texts.size() > kNamed) texts.resize(kNamed);
+  std::vector<std::string> lines;
+  for (auto& [times, text] : texts) lines.push_back(std::move(text));
+  return lines;
+}
+
 const char* RelationName(evidence::Relation relation) {
   switch (relation) {
     case evidence::Relation::kRecorded:
@@ -176,6 +202,7 @@ Json OfProcess(const MachineReport::Process& process) {
             {"asleep_ns", usage.asleep_ns()},
             {"blocked_ns", OrNull(usage.blocked_ns)}}},
           {"read_bytes", OrNull(usage.read_bytes)},
+          {"full_memory", OrNull(usage.full_group)},
           {"threads", usage.threads},
           {"threads_running_ns", usage.threads_running_ns},
           {"threads_waiting_ns", usage.threads_waiting_ns}};
@@ -208,7 +235,6 @@ bool HasMachines(const Report& report) { return !RowsOf(report).empty(); }
 void MachinesInFull(Page* page) {
   const std::vector<Row> rows = RowsOf(page->report());
   Table table({{"process", Table::Align::kLeft, true},
-               {"node"},
                {"running", Table::Align::kRight},
                {"waiting", Table::Align::kRight},
                {"throttled", Table::Align::kRight},
@@ -219,7 +245,7 @@ void MachinesInFull(Page* page) {
                {"queued", Table::Align::kRight}});
   for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
     const ProcessUsage& usage = *row->usage;
-    table.Add({row->name, row->node, Percent(usage.running_ns, usage.sampled_ns),
+    table.Add({row->name, Percent(usage.running_ns, usage.sampled_ns),
                Percent(usage.waiting_ns, usage.sampled_ns),
                Percent(usage.throttled_ns, usage.sampled_ns),
                Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), ReadText(usage),
@@ -237,6 +263,13 @@ void MachinesInFull(Page* page) {
       "could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
   if (!partly.empty()) page->Line(partly);
+  const std::vector<std::string> full = FullGroupsOf(page->report());
+  if (!full.empty()) {
+    page->Line(
+        absl::StrCat("Control groups at whose limit memory was wanted, so that the kernel had to "
+                     "make room (drop cached files, page memory out): ",
+                     absl::StrJoin(full, ", ")));
+  }
   for (const std::string& node : OthersOf(page->report(), rows, kLittlePpm)) {
     page->Line(absl::StrCat("Other processes, on ", node));
   }

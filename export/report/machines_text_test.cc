@@ -79,6 +79,9 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   report.machines[2].processes[0].usage.throttled_ns = kWindowNs / 5;
   report.machines[2].processes[0].usage.blocked_ns = kWindowNs / 100 * 7;
   report.machines[2].processes[0].usage.read_bytes = kWindowNs / 80;
+  report.machines[2].processes[0].usage.full_group = {"/job", 1, 300'000'000, 120, kWindowNs};
+  report.machines[2].processes[1].usage.full_group = {"/job", 1, 300'000'000, 119, kWindowNs};
+  report.machines[1].processes[0].usage.full_group = {"/b", 2, -1, 121, kWindowNs};
   report.machines[1].processes[0].usage.sampled_ns = kWindowNs / 2;
   report.machines[1].processes[0].usage.running_ns = kWindowNs / 2;
   report.machines[1].processes[0].usage.waiting_ns = 0;
@@ -91,12 +94,14 @@ TEST(SectionsByName, WhatTheMachinesDid) {
     return std::regex_replace(text.substr(begin, text.find('\n', begin) - begin),
                               std::regex("\\s+"), " ");
   };
-  EXPECT_EQ(row("node-2 ·"),
-            " node-2 · rank 2 node-2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 12.5 1.25 0.02");
-  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 node-1 100.0 % 0.0 % 0.0 % 0.0 % - - 2.50 0.04");
+  EXPECT_EQ(row("node-2 ·"), " node-2 · rank 2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 12.5 1.25 0.02");
+  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 100.0 % 0.0 % 0.0 % 0.0 % - - 2.50 0.04");
   EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
   EXPECT_THAT(text, Not(HasSubstr("loader")));
   EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));
+  EXPECT_THAT(
+      std::regex_replace(text, std::regex("\\s+"), " "),
+      HasSubstr("page memory out): node-1: /b 121 times, node-2: /job (limit 300.0 MB) 120 times"));
   EXPECT_THAT(text, HasSubstr("node-0: lttng-consumerd (pid 12, of Syncline) 0.02 CPUs\n"));
 }
 

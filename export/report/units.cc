@@ -35,6 +35,11 @@ std::string Count(uint64_t count) {
   return digits;
 }
 
+std::string BytesText(double bytes) {
+  return bytes < 1e6 ? absl::StrFormat("%.1f kB", bytes / 1e3)
+                     : absl::StrFormat("%.1f MB", bytes / 1e6);
+}
+
 std::string Plural(uint64_t count, const char* singular) {
   return absl::StrCat(Count(count), " ", singular, count == 1 ? "" : "s");
 }

@@ -19,6 +19,8 @@ std::string PercentOfPpm(int64_t ppm);
 std::string WithBound(const std::optional<DurationEstimate>& estimate);
 // "1 234 567".
 std::string Count(uint64_t count);
+// "349.1 kB", "20.2 MB".
+std::string BytesText(double bytes);
 // "3 tasks", "1 task".
 std::string Plural(uint64_t count, const char* singular);
 

@@ -77,6 +77,24 @@ TEST(WhyText, ABlockedRankByTheSchedulersTrace) {
   EXPECT_THAT(text, HasSubstr("grep -q ^State:.D /proc/4711/status && cat /proc/4711/stack"));
 }
 
+TEST(WhyText, ABlockedRankWhoseGroupHasNoMemoryLeft) {
+  BlockedSleep sleep;
+  sleep.faults = 85;
+  sleep.full_group = {"/job/rank1", 1, 314'572'800, 1234, 1'000'000'000};
+  sleep.full_times = 12.34;
+  std::string text = FlatText(BlockedAnswer(sleep));
+  EXPECT_THAT(text, HasSubstr("the memory of its control group /job/rank1 was full 12.3 times a "
+                              "step (limit: 314.6 MB): the kernel then drops cached files or pages "
+                              "memory out to make room, and both may have to be read again\n"));
+  EXPECT_THAT(text, HasSubstr("NEXT    raise the memory limit of /job/rank1 on node beta"));
+  sleep.full_group->limit_bytes = -1;  // it was raised meanwhile
+  EXPECT_THAT(FlatText(BlockedAnswer(sleep)), HasSubstr("was full 12.3 times a step: the kernel"));
+  sleep.full_times = 0.05;
+  text = FlatText(BlockedAnswer(sleep));
+  EXPECT_THAT(text, Not(HasSubstr("control group")));
+  EXPECT_THAT(text, HasSubstr("NEXT    give rank 1 on node beta more memory"));
+}
+
 TEST(WhyText, WhatABlockedRankReadIsNotSaidWhereItIsNotKnown) {
   const std::string text = FlatText(BlockedAnswer({}));
   EXPECT_THAT(text, Not(HasSubstr("page fault")));

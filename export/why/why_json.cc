@@ -111,11 +111,14 @@ Json JsonOf(const std::optional<FewerThreads>& threads) {
 Json JsonOf(const std::optional<BlockedSleep>& sleep) {
   if (!sleep.has_value()) return nullptr;
   const bool sampled = !sleep->by_scheduler;
-  return {{"by", sampled ? "samples" : "scheduler"},
-          {"asleep_samples", IfKnown(sampled, sleep->asleep)},
-          {"blocked_samples", IfKnown(sampled, sleep->blocked)},
-          {"major_faults_per_step", OrNull(sleep->faults)},
-          {"read_bytes_per_step", OrNull(sleep->read_bytes)}};
+  return {
+      {"by", sampled ? "samples" : "scheduler"},
+      {"asleep_samples", IfKnown(sampled, sleep->asleep)},
+      {"blocked_samples", IfKnown(sampled, sleep->blocked)},
+      {"major_faults_per_step", OrNull(sleep->faults)},
+      {"read_bytes_per_step", OrNull(sleep->read_bytes)},
+      {"full_memory", OrNull(sleep->full_group)},
+      {"full_memory_per_step", sleep->full_group.has_value() ? Json(sleep->full_times) : Json()}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.

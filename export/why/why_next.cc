@@ -64,6 +64,12 @@ std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
   const std::string stack = absl::StrCat(
       "what it waits for, as root there: `while sleep 0.01; do grep -q ^State:.D /proc/", rank.pid,
       "/status && cat /proc/", rank.pid, "/stack; done`");
+  if (cause.blocked.has_value() && IsFullOften(*cause.blocked)) {
+    return absl::StrCat("raise the memory limit of ",
+                        Printed(cause.blocked->full_group->path, kGroupColumns), " on ",
+                        NodeOf(rank),
+                        ", or let its processes need less (cached files count, too); ", stack);
+  }
   if (cause.blocked.has_value() && cause.blocked->faults.value_or(0) >= kManyFaults) {
     return absl::StrCat("give ", OnNode(rank),
                         " more memory (limit of its container, swap), or do not map files that "
@@ -80,8 +86,8 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
       if (cause.group.empty()) {
         return absl::StrCat("raise the CPU quota of the container of ", OnNode(rank));
       }
-      return absl::StrCat("raise the quota of ", Printed(cause.group, 240), " on ", NodeOf(rank),
-                          " (from ", CpusText(cause), ")");
+      return absl::StrCat("raise the quota of ", Printed(cause.group, kGroupColumns), " on ",
+                          NodeOf(rank), " (from ", CpusText(cause), ")");
     case Part::kWaitingForCpu:
       return ForWaiting(rank, cause);
     case Part::kBlocked:

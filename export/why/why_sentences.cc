@@ -31,8 +31,7 @@ using analysis::why::Taker;
 constexpr double kLoaderBlockedLeast = 0.2;  // of a worker's time: less is not said
 constexpr double kFaultsLeast = 0.05;        // a step: fewer are none, and fewer bytes
 constexpr double kReadBytesLeast = 512;
-// The end of a control group's path tells groups apart, and paths of Kubernetes are long.
-constexpr size_t kGroupColumns = 240;
+constexpr double kFullLeast = 0.1;
 constexpr uint64_t kStepsSure =
     60;  // docs/findings.md: a lead without a cause is said from here on
 
@@ -114,12 +113,6 @@ std::string TakerSentence(const Taker& taker) {
   return text;
 }
 
-// "349.1 kB", "20.2 MB".
-std::string BytesText(double bytes) {
-  return bytes < 1e6 ? absl::StrFormat("%.1f kB", bytes / 1e3)
-                     : absl::StrFormat("%.1f MB", bytes / 1e6);
-}
-
 std::vector<std::string> BlockedSentences(const Cause& cause, const std::string& share) {
   std::vector<std::string> lines = {absl::StrCat(
       "it is blocked in the kernel for ", share,
@@ -140,16 +133,26 @@ std::vector<std::string> BlockedSentences(const Cause& cause, const std::string&
   }
   const bool faults = sleep.faults.value_or(0) >= kFaultsLeast;
   const bool bytes = sleep.read_bytes.value_or(0) >= kReadBytesLeast;
+  const bool full = IsFullOften(sleep);
   std::vector<std::string> came;
   if (faults)
     came.push_back(absl::StrFormat("%.1f page faults that storage serves", *sleep.faults));
   if (bytes) came.push_back(BytesText(*sleep.read_bytes) + " read from storage for its process");
   if (!came.empty()) {
     lines.push_back("a step: " + absl::StrJoin(came, ", and "));
-  } else if (sleep.faults.has_value() && sleep.read_bytes.has_value()) {
+  } else if (sleep.faults.has_value() && sleep.read_bytes.has_value() && !full) {
     lines.emplace_back(
         "no page fault that storage serves, and nothing read from storage for its process: perhaps "
         "it writes, or waits for a network file system or a lock in the kernel");
+  }
+  if (full) {
+    const analysis::FullGroup& group = *sleep.full_group;
+    const std::string limit =
+        group.limit_bytes < 0 ? "" : absl::StrCat(" (limit: ", BytesText(group.limit_bytes), ")");
+    lines.push_back(absl::StrFormat(
+        "the memory of its control group %s was full %.1f times a step%s: the kernel then drops "
+        "cached files or pages memory out to make room, and both may have to be read again",
+        Printed(group.path, kGroupColumns), sleep.full_times, limit));
   }
   return lines;
 }
@@ -195,6 +198,10 @@ std::string ComputeSentence(const Answer& answer) {
 }
 
 }  // namespace
+
+bool IsFullOften(const BlockedSleep& sleep) {
+  return sleep.full_group.has_value() && sleep.full_times >= kFullLeast;
+}
 
 std::string Ms(int64_t ns) {
   const int64_t size_ns = std::abs(ns);

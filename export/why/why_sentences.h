@@ -16,6 +16,10 @@
 
 namespace syncline::report {
 
+// Of the path of a control group, in columns: its end tells groups apart, and paths of Kubernetes
+// are long.
+inline constexpr size_t kGroupColumns = 240;
+
 // "31.3", in ms; "0.012" where one decimal would hide that it is not nothing.
 std::string Ms(int64_t ns);
 // The same with "+" above 0.
@@ -39,6 +43,8 @@ std::string LateSentence(const analysis::why::Answer& answer,
 std::vector<std::string> CauseSentences(const analysis::why::Answer& answer,
                                         const analysis::why::RankFinding& finding,
                                         const analysis::why::Cause& cause);
+// The memory of the rank's control group was full often enough to be said.
+bool IsFullOften(const analysis::why::BlockedSleep& sleep);
 // The same of a cause by which the rank computes longer; `share`: what it takes of the lead.
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,

@@ -135,6 +135,8 @@ void FakeJob::Sample(size_t rank, char state) {
   evidence.recorded_samples.push_back({0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + HelpersNs(rank),
                                        -1, kThreads + threads + At(options_.more_threads, rank),
                                        clock.major_faults * kPageBytes});
+  evidence.memory_samples.push_back({0, at_ns, at_ns + kUs, clock.full_memory, 300'000'000});
+  evidence.memory_samples.push_back({1, at_ns, at_ns + kUs, clock.full_memory});
   if (options_.helper_sampled) {
     evidence.thread_samples.push_back({1, at_ns, at_ns + 2 * kUs,
                                        clock.now_ns - kBeginNs - clock.starved_ns, clock.starved_ns,
@@ -200,6 +202,7 @@ void FakeJob::WorkUntilLaunch(size_t rank, const Trouble* trouble) {
   Run(rank, 200 * kUs + (trouble != nullptr ? trouble->host_ns : 0));  // the program's own
   if (trouble != nullptr && trouble->blocked_ns > 0) {
     clock.major_faults += kFaultsAtOnce;
+    clock.full_memory += trouble->full_memory;
     Sleep(rank, trouble->blocked_ns, 'D');
   }
   Operator(rank, "ConvolutionBackward0", 6 * kMs, trouble);
@@ -300,6 +303,8 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
         {evidence::Relation::kRecorded, input.pid, 1, 5, 1, input.pid, 0, "python", {0}},
         {evidence::Relation::kOther, 77, 1, 6, 0, 0, 0, "stress", {}}};
     evidence.groups = {{1, "/job/rank" + std::to_string(rank)}};
+    evidence.memory_groups = {{2, "/job"}, {2, "/"}};
+    evidence.processes[0].memory_groups = {0, 1};
     evidence.threads = {{0, kDriverTid, kDriverTid, "python"}};
     if (options_.helper_sampled) {
       evidence.threads.push_back({0, kDriverTid + 1, kDriverTid + 1, "python"});

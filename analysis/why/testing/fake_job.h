@@ -25,6 +25,7 @@ struct Trouble {
   int64_t garbage_ns = 0;    // Python collects
   int64_t asleep_ns = 0;     // an operator sleeps: no counter shows it
   int64_t blocked_ns = 0;    // the program's own code is blocked in the kernel
+  int64_t full_memory = 0;   // with it: how often the memory of the rank's group is full
   bool more_work = false;    // one operator of another shape, that takes 4 ms longer
   // With FakeJobOptions::set: the same convolution by another instruction set, which takes so much
   // longer and reorders more.
@@ -86,6 +87,7 @@ class FakeJob {
     int64_t due_ns = 1'000'000'000;  // the next sample
     uint64_t periods = 0;
     int64_t major_faults = 0;
+    int64_t full_memory = 0;
   };
 
   NameId Name(std::string_view text);
