@@ -37,7 +37,7 @@ ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_t room, int flag
       of(read) of(__read_chk) of(readv) of(recv) of(__recv_chk) of(recvfrom) of(__recvfrom_chk)  \
           of(recvmsg) of(recvmmsg) of(socket) of(dup) of(dup2) of(dup3) of(accept) of(accept4)   \
               of(listen) of(connect) of(shutdown) of(close) of(fcntl) of(fcntl64) of(setsockopt) \
-                  of(open) of(shm_open) of(sem_timedwait)
+                  of(open) of(sem_timedwait)
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct { NET_FUNCTIONS(DECLARE) } next;
@@ -45,10 +45,17 @@ static struct { NET_FUNCTIONS(DECLARE) } next;
 void net_find_functions(void) {
 #define FIND(name) *(void**)&next.name = dlsym(RTLD_NEXT, #name);
   NET_FUNCTIONS(FIND)
-  if (next.shm_open) return;
-  /* An old C library has it in another one, which its caller may have loaded for itself alone. */
-  void* const library = dlopen("librt.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library) *(void**)&next.shm_open = dlsym(library, "shm_open");
+}
+
+/* Apart from the others: an old C library has it in another library, and what finds nothing
+ * allocates. */
+static __typeof__(&shm_open) next_shm_open;
+
+void net_find_shm_open(void) {
+  *(void**)&next_shm_open = dlsym(RTLD_NEXT, "shm_open");
+  if (next_shm_open) return;
+  void* const library = dlopen("librt.so.1", RTLD_LAZY);
+  if (library) *(void**)&next_shm_open = dlsym(library, "shm_open");
 }
 
 /* Constructors of other libraries may run before ours. */
@@ -156,6 +163,7 @@ SYNCLINE_EXPORT ssize_t __recvfrom_chk(int fd, void* buffer, size_t bytes, size_
   TRANSFER(NET_RECEIVE, fd, NEXT(__recvfrom_chk)(fd, buffer, bytes, room, flags, from, from_bytes));
 }
 static ssize_t ReceiveForTracer(int fd, struct msghdr* message, int flags) {
+  net_tracer_done();
   if (net_tracer_lost(fd)) return 0; /* the other end has gone */
   const ssize_t result = NEXT(recvmsg)(fd, message, flags | MSG_CMSG_CLOEXEC);
   if (result > 0) net_tracer_receives(message);
@@ -188,7 +196,7 @@ SYNCLINE_EXPORT int socket(int domain, int type, int protocol) {
   /* LTTng-UST sets that later: a child that calls exec meanwhile would take it along. */
   const int more = FROM_TRACER ? SOCK_CLOEXEC : 0;
   const int fd = Fresh(NEXT(socket)(domain, type | more, protocol));
-  return FROM_TRACER && fd >= 0 ? net_tracer_begins(fd) : fd;
+  return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
 }
 SYNCLINE_EXPORT int dup(int fd) { return Fresh(NEXT(dup)(fd)); }
 SYNCLINE_EXPORT int dup2(int fd, int to) { return Fresh(NEXT(dup2)(fd, to)); }
@@ -254,12 +262,23 @@ SYNCLINE_EXPORT int open(const char* path, int flags, ...) {
   const mode_t mode = va_arg(rest, mode_t);
   va_end(rest);
   /* An allocator may open files as it starts, and what looks functions up may allocate. */
-  if (!next.open) return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+  static __thread char finding __attribute__((tls_model("initial-exec")));
+  if (__builtin_expect(!next.open, 0)) {
+    if (finding) return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    finding = 1;
+    net_find_functions();
+    finding = 0;
+  }
   const int fd = next.open(path, flags, mode);
   return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
 }
 SYNCLINE_EXPORT int shm_open(const char* name, int flags, mode_t mode) {
-  const int fd = NEXT(shm_open)(name, flags, mode);
+  if (!next_shm_open) net_find_shm_open();
+  if (!next_shm_open) {
+    errno = ENOSYS;
+    return -1;
+  }
+  const int fd = next_shm_open(name, flags, mode);
   return FROM_TRACER && fd >= 0 ? net_tracer_opens(fd) : fd;
 }
 

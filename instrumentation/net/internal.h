@@ -73,6 +73,7 @@ static inline int NetIsNewChild(void) { return *net_gate == SYNCLINE_GATE_LOOK; 
 
 /* ---- calls.c ---- */
 NET_HIDDEN void net_find_functions(void);
+NET_HIDDEN void net_find_shm_open(void);
 
 /* ---- positions.c ---- */
 /* 1: the call is recorded; net_end must follow it with its result. */
@@ -129,8 +130,8 @@ NET_HIDDEN int net_tracer_lost(int fd);
 NET_HIDDEN int net_tracer_closes(int fd);
 /* A new descriptor of its own: the number that it gets instead, or -1 and errno. */
 NET_HIDDEN int net_tracer_opens(int fd);
-/* The same, of the socket with which it connects (anew). */
-NET_HIDDEN int net_tracer_begins(int fd);
+/* This thread has carried out what it received last. */
+NET_HIDDEN void net_tracer_done(void);
 /* Those that came with a message; their numbers may change. */
 NET_HIDDEN void net_tracer_receives(struct msghdr* message);
 /* After a connect that the kernel did: whose peer is LTTng's session daemon is LTTng-UST. The

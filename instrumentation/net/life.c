@@ -102,6 +102,7 @@ void net_wake_for(int fd) {
 
 __attribute__((constructor)) static void Start(void) {
   net_find_functions();
+  net_find_shm_open();
   own_pid = getpid();
   excluded = IsExcluded(program_invocation_short_name);
   if (excluded) return;

@@ -12,7 +12,7 @@
  * addresses. What it opens is remembered by number, with the file that it is. What it does to a
  * number that is another file by now, or none, is not done: closing it succeeds, sending and
  * receiving say that the other end has gone. It then connects anew, by itself, and can be recorded
- * again. The numbers that it had are not given to it a second time.
+ * again. A number under which it was sent what it could not use it does not get again.
  *
  * Threads: LTTng-UST's own, one of which at a time opens and closes, and all that write events.
  * Nothing is allocated, and nothing locked; but see FindTracer.
@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -37,13 +38,14 @@ uintptr_t net_tracer_begin;
 uintptr_t net_tracer_bytes;
 
 static uint64_t files[NUMBERS]; /* what LTTng-UST has open under a number; 0: nothing */
-/* The program closed it, so that no file is this one. LTTng-UST may believe that it has it still.
- */
+/* The program closed it: no file is this one. LTTng-UST may believe that it has it still. */
 #define SPENT 1
+#define RECEIVED 2 /* LTTng sends no more with a message; static TLS is scarce */
 
-/* 1: what LTTng-UST does to its descriptors fails. After such a failure it closes what it was sent
- * but does not forget the number (the ends of handle_message), and aborts when that comes again. */
-static int failing;
+/* What came with the message that this thread carries out. When that fails LTTng-UST closes it (the
+ * ends of its handle_message), but believes on that it has the number, and aborts when that comes
+ * again. */
+static __thread uint16_t received[RECEIVED] __attribute__((tls_model("initial-exec")));
 
 /* 0: no file. Of sockets, pipes and shared memory, which have inodes of their own. By system call:
  * fstat is a younger symbol than what this library may need. */
@@ -71,22 +73,24 @@ static int IsFree(int fd) {
 int net_tracer_lost(int fd) {
   const uint64_t* entry = EntryOf(fd);
   const uint64_t file = entry ? __atomic_load_n(entry, __ATOMIC_RELAXED) : 0;
-  if (file == 0 || file == FileOf(fd)) return 0;
-  __atomic_store_n(&failing, 1, __ATOMIC_RELAXED);
-  return 1;
+  return file != 0 && file != FileOf(fd);
 }
 
 int net_tracer_closes(int fd) {
   const int lost = net_tracer_lost(fd);
-  const int spent = __atomic_load_n(&failing, __ATOMIC_RELAXED);
+  int spent = 0;
+  for (int i = 0; i < RECEIVED; i++) spent |= fd > 0 && received[i] == fd;
   uint64_t* entry = EntryOf(fd);
   if (entry) __atomic_store_n(entry, spent ? SPENT : 0, __ATOMIC_RELAXED);
   return lost;
 }
 
+void net_tracer_done(void) { memset(received, 0, sizeof received); }
+
 static void Close(int fd) { syscall(SYS_close, fd); }
 
 int net_tracer_opens(int fd) {
+  const uint64_t file = FileOf(fd);
   int number = fd;
   /* It believes that it has this number open still, and aborts when it gets it again. */
   while (number >= 0 && !IsFree(number)) {
@@ -94,6 +98,11 @@ int net_tracer_opens(int fd) {
         fcntl(fd, F_DUPFD_CLOEXEC, number < FIRST_NUMBER ? FIRST_NUMBER : number + 1);
     if (number != fd) Close(number);
     number = higher;
+  }
+  if (number >= 0 && FileOf(number) != file) { /* the program closed it, and opened another */
+    if (number != fd) Close(number);
+    errno = EBADF;
+    return -1;
   }
   if (number != fd) {
     const int saved = errno;
@@ -105,11 +114,6 @@ int net_tracer_opens(int fd) {
   return number;
 }
 
-int net_tracer_begins(int fd) {
-  __atomic_store_n(&failing, 0, __ATOMIC_RELAXED);
-  return net_tracer_opens(fd);
-}
-
 void net_tracer_receives(struct msghdr* message) {
   int failed = 0;
   for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -118,6 +122,8 @@ void net_tracer_receives(struct msghdr* message) {
     for (size_t i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof *fds; i++) {
       fds[i] = net_tracer_opens(fds[i]);
       failed |= fds[i] < 0;
+      received[1] = received[0];
+      received[0] = EntryOf(fds[i]) ? (uint16_t)fds[i] : 0;
     }
   }
   if (failed) message->msg_controllen = 0; /* it gives the connection up */
