@@ -11,8 +11,8 @@ namespace syncline::analysis {
 struct FullGroup {
   std::string path;
   int version = 1;           // of control groups: 1 or 2
-  int64_t limit_bytes = -1;  // as it was sampled last; -1: none
-  int64_t times = 0;         // how often memory was wanted while it was at its limit
+  int64_t limit_bytes = -1;  // -1: none, or not the same all the time
+  int64_t times = 0;         // how often it reached its limit, by the kernel's count
   int64_t time_ns = 0;       // meanwhile: from one sample to another
 };
 

@@ -340,11 +340,13 @@ TEST_F(RealEvidence, TheAncestorThatHasTheQuotaShowsTheThrottling) {
   EXPECT_GT(grown.run_queue_ns, throttled_ns - 200'000'000);
 }
 
-// Writes and reads a file over and over: all of it is cached, and counts as its group's memory.
+// Writes a file anew over and over: all of it is cached, and counts as the memory of the group in
+// which its writer is then.
 void FillTheCache() {
   FILE* const file = std::tmpfile();
   std::vector<char> block(size_t{1} << 20);
   while (file != nullptr) {
+    if (::ftruncate(::fileno(file), 0) != 0) return;
     std::rewind(file);
     for (int i = 0; i < 64 && std::fwrite(block.data(), block.size(), 1, file) == 1; ++i) {
     }

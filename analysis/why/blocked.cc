@@ -262,25 +262,24 @@ std::optional<double> FaultsOf(const RankSamples& samples, size_t steps) {
   return faults / static_cast<double>(steps);
 }
 
-// A step, of what is counted over a time.
-double PerStep(const BlockedInput& input, int64_t count, int64_t time_ns) {
-  int64_t steps_ns = 0;
-  for (const OwnInterval& step : input.steps) steps_ns += step.length_ns();
-  return static_cast<double>(count) / static_cast<double>(time_ns) * static_cast<double>(steps_ns) /
-         static_cast<double>(input.steps.size());
+// From the first step to the last one: what is counted of a process is seldom counted.
+OwnInterval Around(std::span<const OwnInterval> steps) {
+  return {steps.front().begin_ns, steps.back().end_ns};
 }
 
-// What was counted for the whole process is of the time from the first step to the last one.
-void AddCounts(const BlockedInput& input, BlockedSleep* sleep) {
-  const OwnInterval within{input.steps.front().begin_ns, input.steps.back().end_ns};
-  const uint32_t process = *input.rank->evidence_process;
-  if (const auto read = BytesReadOf(*input.rank->evidence, process, within); read.has_value()) {
-    sleep->read_bytes = PerStep(input, read->bytes, read->time_ns);
-  }
-  sleep->full_group = FullGroupOf(*input.rank->evidence, process, within);
-  if (sleep->full_group.has_value()) {
-    sleep->full_times = PerStep(input, sleep->full_group->times, sleep->full_group->time_ns);
-  }
+// A step, of what is counted over a time.
+double PerStep(std::span<const OwnInterval> steps, int64_t count, int64_t time_ns) {
+  int64_t steps_ns = 0;
+  for (const OwnInterval& step : steps) steps_ns += step.length_ns();
+  return static_cast<double>(count) / static_cast<double>(time_ns) * static_cast<double>(steps_ns) /
+         static_cast<double>(steps.size());
+}
+
+std::optional<double> ReadBytesOf(const BlockedInput& input) {
+  const auto read =
+      BytesReadOf(*input.rank->evidence, *input.rank->evidence_process, Around(input.steps));
+  if (!read.has_value()) return std::nullopt;
+  return PerStep(input.steps, read->bytes, read->time_ns);
 }
 
 }  // namespace
@@ -301,8 +300,18 @@ std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Pi
   }
   sleep.where = WhereOf(*pieces);
   sleep.faults = FaultsOf(*input.samples, input.steps.size());
-  AddCounts(input, &sleep);
+  sleep.read_bytes = ReadBytesOf(input);
   return sleep;
+}
+
+std::optional<FullMemory> FullMemoryOf(const RankInput& rank, std::span<const OwnInterval> steps) {
+  if (rank.evidence == nullptr || !rank.evidence_process.has_value() || steps.empty()) {
+    return std::nullopt;
+  }
+  auto group = FullGroupOf(*rank.evidence, *rank.evidence_process, Around(steps));
+  if (!group.has_value()) return std::nullopt;
+  const double per_step = PerStep(steps, group->times, group->time_ns);
+  return FullMemory{*std::move(group), per_step};
 }
 
 void PutBackBlocked(std::span<const Piece> pieces, std::vector<PartTable>* tables) {

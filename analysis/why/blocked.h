@@ -37,6 +37,10 @@ struct BlockedInput {
 std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Piece>* pieces,
                                        std::vector<PartTable>* tables);
 
+// Of the control groups that may limit the memory of the rank's process, the one that was full most
+// often in its judged steps. nullopt: none was, or it is not known.
+std::optional<FullMemory> FullMemoryOf(const RankInput& rank, std::span<const OwnInterval> steps);
+
 // Moves it back, in `tables`.
 void PutBackBlocked(std::span<const Piece> pieces, std::vector<PartTable>* tables);
 

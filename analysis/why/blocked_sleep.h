@@ -28,10 +28,11 @@ struct BlockedSleep {
   // bytes were read from storage for its process. nullopt: not known.
   std::optional<double> faults;
   std::optional<double> read_bytes;
-  // The group of its process, or the ancestor, that was full most often. nullopt: none was, or it
-  // is not known.
-  std::optional<FullGroup> full_group;
-  double full_times = 0;  // a step
+};
+
+struct FullMemory {
+  FullGroup group;
+  double per_step = 0;  // how often
 };
 
 }  // namespace syncline::analysis::why

@@ -47,7 +47,7 @@ TEST(Blocked, IsNamedWithItsAmountAndWhatCameWithIt) {
   EXPECT_NEAR(*cause.blocked->faults, 4, 0.2);
   ASSERT_TRUE(cause.blocked->read_bytes.has_value());
   EXPECT_NEAR(*cause.blocked->read_bytes, 4 * 4096, 2000);
-  EXPECT_FALSE(cause.blocked->full_group.has_value());
+  EXPECT_FALSE(cause.full_memory.has_value());
   // It is taken from where it was.
   EXPECT_NEAR(InMs(answer.ranks[1].mean[kHostAt]), InMs(answer.ranks[0].mean[kHostAt]), 0.8);
   EXPECT_EQ(answer.ranks[0].mean[kBlockedAt], 0);
@@ -57,12 +57,12 @@ TEST(Blocked, TheGroupWhoseMemoryWasFullIsSaid) {
   const Answer answer =
       AnswerOf({.steps = 200, .trouble = {{1, {.blocked_ns = 8 * kMs, .full_memory = 30}}}});
   ASSERT_EQ(answer.verdict, Verdict::kCause);
-  const BlockedSleep sleep = answer.findings[0].causes.at(0).blocked.value();
-  ASSERT_TRUE(sleep.full_group.has_value());
-  EXPECT_EQ(sleep.full_group->path, "/job") << "of two that were full as often the inner one";
-  EXPECT_EQ(sleep.full_group->version, 2);
-  EXPECT_EQ(sleep.full_group->limit_bytes, 300'000'000);
-  EXPECT_NEAR(sleep.full_times, 30, 1.5);
+  const std::optional<FullMemory>& full = answer.findings[0].causes.at(0).full_memory;
+  ASSERT_TRUE(full.has_value());
+  EXPECT_EQ(full->group.path, "/job") << "of two that were full as often the inner one";
+  EXPECT_EQ(full->group.version, 2);
+  EXPECT_EQ(full->group.limit_bytes, 300'000'000);
+  EXPECT_NEAR(full->per_step, 30, 1.5);
 }
 
 TEST(Blocked, OtherSleepIsNone) {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/why/blocked.h"
 #include "analysis/why/everybody.h"
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
@@ -362,6 +363,9 @@ class CauseFinder {
         LoaderRunQueueNs(*judged.input, judged.samples) / steps * 2 > cause.own_ns) {
       cause.part = Part::kWaitingForCpu;
       cause.taker = Taker{Taker::Kind::kOwnLoader, "", judged.input->pid, 0};
+    }
+    if (cause.part == Part::kBlocked || cause.part == Part::kInput) {
+      cause.full_memory = FullMemoryOf(*judged.input, judged.steps);
     }
     return cause;
   }

@@ -81,6 +81,9 @@ struct Cause {
   // kInput: of the loader's workers, the part of the time (0 to 1) in which the one that was
   // blocked longest was; nullopt: not known.
   std::optional<double> loader_blocked;
+  // kBlocked, kInput: of the control groups that may limit the memory of the rank's process, the
+  // one that was full most often; nullopt: none was, or it is not known.
+  std::optional<FullMemory> full_memory;
 };
 
 // What was looked at and is not the cause.

@@ -256,18 +256,23 @@ std::optional<FullGroup> FullGroupOf(const Evidence& evidence, uint32_t process,
   for (const uint32_t group : evidence.processes[process].memory_groups) {
     const evidence::MemorySample* first = nullptr;
     const evidence::MemorySample* last = nullptr;
+    int64_t times = 0;
+    bool one_limit = true;
     for (const evidence::MemorySample& sample : evidence.memory_samples) {
       if (sample.group != group) continue;
       if (sample.at_ns < within.begin_ns || sample.at_ns > within.end_ns) continue;
       if (first == nullptr) first = &sample;
+      if (last != nullptr) {  // somebody may set the count to 0
+        times += std::max<int64_t>(0, sample.full - last->full);
+        one_limit = one_limit && sample.limit_bytes == last->limit_bytes;
+      }
       last = &sample;
     }
-    if (first == last || last->at_ns <= first->at_ns || last->full <= first->full) continue;
-    const int64_t times = last->full - first->full;
-    if (most.has_value() && times <= most->times) continue;  // the inner one comes first
+    // Of those that were full as often the inner one, which comes first.
+    if (times <= (most.has_value() ? most->times : 0) || last->at_ns <= first->at_ns) continue;
     const evidence::Group& found = evidence.memory_groups[group];
-    most =
-        FullGroup{found.path, found.version, last->limit_bytes, times, last->at_ns - first->at_ns};
+    most = FullGroup{found.path, found.version, one_limit ? last->limit_bytes : -1, times,
+                     last->at_ns - first->at_ns};
   }
   return most;
 }

@@ -100,7 +100,14 @@ TEST_F(Usage, OfGroupsWhoseMemoryWasFullTheMostOftenInTheTime) {
   EXPECT_EQ(full->path, "/job");
   EXPECT_EQ(full->times, 20);
   EXPECT_EQ(full->time_ns, 2000 * kMs);
-  EXPECT_EQ(full->limit_bytes, 2200);
+  EXPECT_EQ(full->limit_bytes, -1) << "it was changed";
+  // Set to 0 in between, with the same limit.
+  evidence_.memory_samples.clear();
+  for (const int64_t at_ms : {0, 500, 1000, 1500}) add(1, at_ms, at_ms % 1000, 200);
+  const auto reset = UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).full_group;
+  ASSERT_TRUE(reset.has_value());
+  EXPECT_EQ(reset->times, 1000);
+  EXPECT_EQ(reset->limit_bytes, 200);
 }
 
 TEST_F(Usage, ThrottledIsNoMoreThanItWasRunnable) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/process_part.h"
+#include "common/utf8.h"
 #include "export/report/json_values.h"
 #include "export/report/spread.h"
 #include "export/report/units.h"
@@ -24,6 +27,7 @@ using analysis::OtherUsage;
 using analysis::ProcessUsage;
 using analysis::Report;
 
+constexpr size_t kGroupColumns = 240;  // of the path of a control group
 constexpr int64_t kPpm = 1'000'000;
 // What is said of others in one line: from a tenth of a CPU on. In full: from a hundredth on.
 constexpr int64_t kMuchPpm = 100'000;
@@ -150,14 +154,15 @@ std::string PartlySampled(const std::vector<Row>& rows) {
       "Sampled in a part of the window only: ", SpreadText(std::move(partly), least_first), ".");
 }
 
-// "node-1: /job (limit 300.0 MB) 120 times": each group once, the most often first.
+// "node-1: /job (300.0 MB) 120 times in 10.0 s": each group once, the most often first.
 std::vector<std::string> FullGroupsOf(const Report& report) {
-  std::map<std::pair<size_t, std::string>, analysis::FullGroup> groups;
+  std::map<std::tuple<size_t, int, std::string>, analysis::FullGroup> groups;
   for (const MachineReport& machine : report.machines) {
     for (const MachineReport::Process& process : machine.processes) {
-      if (!process.usage.full_group.has_value()) continue;
-      analysis::FullGroup& most = groups[{machine.node, process.usage.full_group->path}];
-      if (process.usage.full_group->times > most.times) most = *process.usage.full_group;
+      const std::optional<analysis::FullGroup>& full = process.usage.full_group;
+      if (!full.has_value()) continue;
+      analysis::FullGroup& most = groups[{machine.node, full->version, full->path}];
+      if (full->times > most.times) most = *full;
     }
   }
   std::vector<std::pair<int64_t, std::string>> texts;
@@ -165,9 +170,13 @@ std::vector<std::string> FullGroupsOf(const Report& report) {
     const std::string limit =
         group.limit_bytes < 0
             ? ""
-            : absl::StrCat(" (limit ", BytesText(static_cast<double>(group.limit_bytes)), ")");
-    texts.emplace_back(-group.times, absl::StrCat(report.nodes[key.first].name, ": ", group.path,
-                                                  limit, " ", Plural(group.times, "time")));
+            : absl::StrCat(" (", BytesText(static_cast<double>(group.limit_bytes)), ")");
+    texts.emplace_back(
+        -group.times,
+        absl::StrCat(report.nodes[std::get<0>(key)].name, ": ",
+                     Fit(OnlyPrintable(group.path, '?'), kGroupColumns), limit, " ",
+                     Plural(static_cast<uint64_t>(group.times), "time"),
+                     absl::StrFormat(" in %.1f s", static_cast<double>(group.time_ns) / 1e9)));
   }
   std::sort(texts.begin(), texts.end());
   if (texts.size() > kNamed) texts.resize(kNamed);
@@ -263,12 +272,11 @@ void MachinesInFull(Page* page) {
       "could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
   if (!partly.empty()) page->Line(partly);
-  const std::vector<std::string> full = FullGroupsOf(page->report());
-  if (!full.empty()) {
+  for (const std::string& group : FullGroupsOf(page->report())) {
     page->Line(
-        absl::StrCat("Control groups at whose limit memory was wanted, so that the kernel had to "
-                     "make room (drop cached files, page memory out): ",
-                     absl::StrJoin(full, ", ")));
+        absl::StrCat("Memory limit reached, by the kernel's count (cached files may have to be "
+                     "dropped then, or memory paged out), on ",
+                     group));
   }
   for (const std::string& node : OthersOf(page->report(), rows, kLittlePpm)) {
     page->Line(absl::StrCat("Other processes, on ", node));

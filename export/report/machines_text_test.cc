@@ -79,9 +79,11 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   report.machines[2].processes[0].usage.throttled_ns = kWindowNs / 5;
   report.machines[2].processes[0].usage.blocked_ns = kWindowNs / 100 * 7;
   report.machines[2].processes[0].usage.read_bytes = kWindowNs / 80;
-  report.machines[2].processes[0].usage.full_group = {"/job", 1, 300'000'000, 120, kWindowNs};
-  report.machines[2].processes[1].usage.full_group = {"/job", 1, 300'000'000, 119, kWindowNs};
-  report.machines[1].processes[0].usage.full_group = {"/b", 2, -1, 121, kWindowNs};
+  report.machines[2].processes[0].usage.full_group = {"/job\nx", 1, 300'000'000, 120,
+                                                      2'000'000'000};
+  report.machines[2].processes[1].usage.full_group = {"/job\nx", 1, 300'000'000, 119,
+                                                      2'000'000'000};
+  report.machines[1].processes[0].usage.full_group = {"/b", 2, -1, 121, 2'000'000'000};
   report.machines[1].processes[0].usage.sampled_ns = kWindowNs / 2;
   report.machines[1].processes[0].usage.running_ns = kWindowNs / 2;
   report.machines[1].processes[0].usage.waiting_ns = 0;
@@ -99,9 +101,9 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
   EXPECT_THAT(text, Not(HasSubstr("loader")));
   EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));
-  EXPECT_THAT(
-      std::regex_replace(text, std::regex("\\s+"), " "),
-      HasSubstr("page memory out): node-1: /b 121 times, node-2: /job (limit 300.0 MB) 120 times"));
+  const std::string flat = std::regex_replace(text, std::regex("\\s+"), " ");
+  EXPECT_THAT(flat, HasSubstr("paged out), on node-1: /b 121 times in 2.0 s Memory limit reached"));
+  EXPECT_THAT(flat, HasSubstr("paged out), on node-2: /job?x (300.0 MB) 120 times in 2.0 s"));
   EXPECT_THAT(text, HasSubstr("node-0: lttng-consumerd (pid 12, of Syncline) 0.02 CPUs\n"));
 }
 

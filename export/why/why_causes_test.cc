@@ -78,19 +78,26 @@ TEST(WhyText, ABlockedRankByTheSchedulersTrace) {
 }
 
 TEST(WhyText, ABlockedRankWhoseGroupHasNoMemoryLeft) {
-  BlockedSleep sleep;
-  sleep.faults = 85;
-  sleep.full_group = {"/job/rank1", 1, 314'572'800, 1234, 1'000'000'000};
-  sleep.full_times = 12.34;
-  std::string text = FlatText(BlockedAnswer(sleep));
-  EXPECT_THAT(text, HasSubstr("the memory of its control group /job/rank1 was full 12.3 times a "
-                              "step (limit: 314.6 MB): the kernel then drops cached files or pages "
-                              "memory out to make room, and both may have to be read again\n"));
-  EXPECT_THAT(text, HasSubstr("NEXT    raise the memory limit of /job/rank1 on node beta"));
-  sleep.full_group->limit_bytes = -1;  // it was raised meanwhile
-  EXPECT_THAT(FlatText(BlockedAnswer(sleep)), HasSubstr("was full 12.3 times a step: the kernel"));
-  sleep.full_times = 0.05;
-  text = FlatText(BlockedAnswer(sleep));
+  Cause cause = CauseOf(Part::kBlocked, Tenths(298, 276, 319));
+  cause.blocked = BlockedSleep{};
+  cause.blocked->faults = 85;
+  cause.full_memory = {{"/job/rank1", 1, 314'572'800, 1234, 1'000'000'000}, 12.34};
+  std::string text = FlatText(AnswerWith({cause}));
+  EXPECT_THAT(text, HasSubstr("its control group /job/rank1 reached its memory limit (314.6 MB) "
+                              "12.3 times a step, by the kernel's count: cached files may have to "
+                              "be dropped then, or memory paged out, and read again\n"));
+  EXPECT_THAT(text, HasSubstr("NEXT    raise the memory limit of /job/rank1 on node beta if "
+                              "workingset_refault_file or workingset_refault_anon grows"));
+  EXPECT_THAT(text, HasSubstr("else keep what rank 1 on node beta reads"));
+  cause.full_memory->group.limit_bytes = -1;  // it was raised meanwhile
+  EXPECT_THAT(FlatText(AnswerWith({cause})), HasSubstr("its memory limit 12.3 times a step"));
+  // Nothing was read: what else it may be is said all the same.
+  cause.blocked->faults = 0;
+  cause.blocked->read_bytes = 0;
+  EXPECT_THAT(FlatText(AnswerWith({cause})), HasSubstr("perhaps it writes, or waits for"));
+  cause.blocked->faults = 85;
+  cause.full_memory->per_step = 0.05;
+  text = FlatText(AnswerWith({cause}));
   EXPECT_THAT(text, Not(HasSubstr("control group")));
   EXPECT_THAT(text, HasSubstr("NEXT    give rank 1 on node beta more memory"));
 }
@@ -107,10 +114,19 @@ TEST(WhyText, ALoaderWhoseWorkersAreBlocked) {
   cause.loader_blocked = 0.1;
   EXPECT_THAT(FlatText(AnswerWith({cause})), Not(HasSubstr("blocked in the kernel")));
   cause.loader_blocked = 0.714;
-  const std::string text = FlatText(AnswerWith({cause}));
+  std::string text = FlatText(AnswerWith({cause}));
   EXPECT_THAT(text, HasSubstr("of its loader's workers one was blocked in the kernel, mostly for "
                               "storage, in 71 % of its samples\n"));
   EXPECT_THAT(text, HasSubstr("NEXT    make the storage faster that the data loader of rank 1"));
+  cause.full_memory = {{"/job", 2, 314'572'800, 1234, 1'000'000'000}, 3};
+  text = FlatText(AnswerWith({cause}));
+  EXPECT_THAT(
+      text,
+      HasSubstr("its control group /job reached its memory limit (314.6 MB) 3.0 times a step"));
+  EXPECT_THAT(text, HasSubstr("NEXT    raise the memory limit of /job on node beta if "));
+  EXPECT_THAT(text, HasSubstr("else make the storage faster that the data loader"));
+  cause.loader_blocked = 0.1;
+  EXPECT_THAT(FlatText(AnswerWith({cause})), Not(HasSubstr("/job")));
 }
 
 TEST(WhyText, WhetherARankWasBlockedMayNotBeMeasured) {

@@ -15,6 +15,7 @@ using analysis::why::BlockedSleep;
 using analysis::why::Cause;
 using analysis::why::CriticalPath;
 using analysis::why::FewerThreads;
+using analysis::why::FullMemory;
 using analysis::why::kParts;
 using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
@@ -108,17 +109,21 @@ Json JsonOf(const std::optional<FewerThreads>& threads) {
       {"others_process_threads", IfKnown(threads->others_threads > 0, threads->others_threads)}};
 }
 
+Json JsonOf(const std::optional<FullMemory>& memory) {
+  if (!memory.has_value()) return nullptr;
+  Json json = OrNull(std::optional(memory->group));
+  json["per_step"] = memory->per_step;
+  return json;
+}
+
 Json JsonOf(const std::optional<BlockedSleep>& sleep) {
   if (!sleep.has_value()) return nullptr;
   const bool sampled = !sleep->by_scheduler;
-  return {
-      {"by", sampled ? "samples" : "scheduler"},
-      {"asleep_samples", IfKnown(sampled, sleep->asleep)},
-      {"blocked_samples", IfKnown(sampled, sleep->blocked)},
-      {"major_faults_per_step", OrNull(sleep->faults)},
-      {"read_bytes_per_step", OrNull(sleep->read_bytes)},
-      {"full_memory", OrNull(sleep->full_group)},
-      {"full_memory_per_step", sleep->full_group.has_value() ? Json(sleep->full_times) : Json()}};
+  return {{"by", sampled ? "samples" : "scheduler"},
+          {"asleep_samples", IfKnown(sampled, sleep->asleep)},
+          {"blocked_samples", IfKnown(sampled, sleep->blocked)},
+          {"major_faults_per_step", OrNull(sleep->faults)},
+          {"read_bytes_per_step", OrNull(sleep->read_bytes)}};
 }
 
 // All keys, always: what does not apply, or is not known, is null.
@@ -138,6 +143,7 @@ Json JsonOf(const Cause& cause) {
           {"threads", JsonOf(cause.threads)},
           {"blocked", JsonOf(cause.blocked)},
           {"loader_blocked", OrNull(cause.loader_blocked)},
+          {"full_memory", JsonOf(cause.full_memory)},
           {"lower_sets", ArrayOf(cause.lower_sets, [](const LowerSet& set) {
              return Json{{"primitive", set.primitive},
                          {"own", set.own},

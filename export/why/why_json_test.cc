@@ -123,24 +123,23 @@ TEST(WhyJson, BlockedInTheKernel) {
                                    {"asleep_samples", 120},
                                    {"blocked_samples", 114},
                                    {"major_faults_per_step", 2.5},
-                                   {"read_bytes_per_step", nullptr},
-                                   {"full_memory", nullptr},
-                                   {"full_memory_per_step", nullptr}}));
+                                   {"read_bytes_per_step", nullptr}}));
   EXPECT_TRUE(said["loader_blocked"].is_null());
+  EXPECT_TRUE(said["full_memory"].is_null());
   EXPECT_EQ(json["ranks"][0]["blocked_known"], false);
   EXPECT_TRUE(json["ranks"][0]["parts"]["blocked_ns"].is_null());
   EXPECT_EQ(json["ranks"][1]["parts"]["blocked_ns"], 0);
 
   cause.blocked->by_scheduler = true;
-  cause.blocked->full_group = {"/job", 2, 300'000'000, 125, 1'000'000'000};
-  cause.blocked->full_times = 12.5;
+  cause.full_memory = {{"/job", 2, 300'000'000, 125, 1'000'000'000}, 12.5};
   said = Json::parse(WhyJson(AnswerWith({cause}), "run", ""))["verdict"]["ranks"][0]["causes"][0];
   EXPECT_EQ(said["blocked"]["by"], "scheduler");
-  EXPECT_EQ(said["blocked"]["full_memory"], Json({{"group", "/job"},
-                                                  {"group_version", 2},
-                                                  {"limit_bytes", 300000000},
-                                                  {"times", 125},
-                                                  {"time_ns", 1000000000}}));
+  EXPECT_EQ(said["full_memory"], Json({{"group", "/job"},
+                                       {"group_version", 2},
+                                       {"limit_bytes", 300000000},
+                                       {"times", 125},
+                                       {"time_ns", 1000000000},
+                                       {"per_step", 12.5}}));
   EXPECT_TRUE(said["blocked"]["asleep_samples"].is_null());
 
   cause = CauseOf(Part::kInput, Tenths(290, 285, 295));

@@ -60,23 +60,29 @@ std::string ForWaiting(const RankSummary& rank, const Cause& cause) {
   return absl::StrCat(own_cpu, "; `top` on ", NodeOf(rank), " may show who runs there");
 }
 
+// Where the group's memory was full: what would show that more of it helps. Else empty.
+std::string IfReadAgain(const RankSummary& rank, const Cause& cause) {
+  if (!IsFullOften(cause)) return "";
+  return absl::StrCat("raise the memory limit of ",
+                      Printed(cause.full_memory->group.path, kGroupColumns), " on ", NodeOf(rank),
+                      " if workingset_refault_file or workingset_refault_anon grows in its "
+                      "memory.stat: then what was dropped is read again; else ");
+}
+
 std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
   const std::string stack = absl::StrCat(
       "what it waits for, as root there: `while sleep 0.01; do grep -q ^State:.D /proc/", rank.pid,
       "/status && cat /proc/", rank.pid, "/stack; done`");
-  if (cause.blocked.has_value() && IsFullOften(*cause.blocked)) {
-    return absl::StrCat("raise the memory limit of ",
-                        Printed(cause.blocked->full_group->path, kGroupColumns), " on ",
-                        NodeOf(rank),
-                        ", or let its processes need less (cached files count, too); ", stack);
-  }
-  if (cause.blocked.has_value() && cause.blocked->faults.value_or(0) >= kManyFaults) {
+  const std::string memory = IfReadAgain(rank, cause);
+  if (memory.empty() && cause.blocked.has_value() &&
+      cause.blocked->faults.value_or(0) >= kManyFaults) {
     return absl::StrCat("give ", OnNode(rank),
                         " more memory (limit of its container, swap), or do not map files that "
                         "storage serves slowly; ",
                         stack);
   }
-  return absl::StrCat("keep what ", OnNode(rank), " reads or writes in memory or on faster ",
+  return absl::StrCat(memory, "keep what ", OnNode(rank),
+                      " reads or writes in memory or on faster ",
                       "storage, or leave it to loader workers; ", stack);
 }
 
@@ -94,7 +100,8 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
       return ForBlocked(rank, cause);
     case Part::kInput:
       if (cause.loader_blocked.value_or(0) >= kMostlyBlocked) {
-        return absl::StrCat("make the storage faster that the data loader of ", OnNode(rank),
+        return absl::StrCat(IfReadAgain(rank, cause),
+                            "make the storage faster that the data loader of ", OnNode(rank),
                             " reads from, or give it more workers");
       }
       return absl::StrCat("give the data loader of ", OnNode(rank),

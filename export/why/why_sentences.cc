@@ -19,6 +19,7 @@ namespace {
 using analysis::why::Answer;
 using analysis::why::BlockedSleep;
 using analysis::why::Cause;
+using analysis::why::FullMemory;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
 using analysis::why::OrderCounts;
@@ -113,6 +114,18 @@ std::string TakerSentence(const Taker& taker) {
   return text;
 }
 
+std::string FullSentence(const FullMemory& memory) {
+  const analysis::FullGroup& group = memory.group;
+  const std::string limit =
+      group.limit_bytes < 0
+          ? ""
+          : absl::StrCat(" (", BytesText(static_cast<double>(group.limit_bytes)), ")");
+  return absl::StrFormat(
+      "its control group %s reached its memory limit%s %.1f times a step, by the kernel's count: "
+      "cached files may have to be dropped then, or memory paged out, and read again",
+      Printed(group.path, kGroupColumns), limit, memory.per_step);
+}
+
 std::vector<std::string> BlockedSentences(const Cause& cause, const std::string& share) {
   std::vector<std::string> lines = {absl::StrCat(
       "it is blocked in the kernel for ", share,
@@ -133,27 +146,18 @@ std::vector<std::string> BlockedSentences(const Cause& cause, const std::string&
   }
   const bool faults = sleep.faults.value_or(0) >= kFaultsLeast;
   const bool bytes = sleep.read_bytes.value_or(0) >= kReadBytesLeast;
-  const bool full = IsFullOften(sleep);
   std::vector<std::string> came;
   if (faults)
     came.push_back(absl::StrFormat("%.1f page faults that storage serves", *sleep.faults));
   if (bytes) came.push_back(BytesText(*sleep.read_bytes) + " read from storage for its process");
   if (!came.empty()) {
     lines.push_back("a step: " + absl::StrJoin(came, ", and "));
-  } else if (sleep.faults.has_value() && sleep.read_bytes.has_value() && !full) {
+  } else if (sleep.faults.has_value() && sleep.read_bytes.has_value()) {
     lines.emplace_back(
         "no page fault that storage serves, and nothing read from storage for its process: perhaps "
         "it writes, or waits for a network file system or a lock in the kernel");
   }
-  if (full) {
-    const analysis::FullGroup& group = *sleep.full_group;
-    const std::string limit =
-        group.limit_bytes < 0 ? "" : absl::StrCat(" (limit: ", BytesText(group.limit_bytes), ")");
-    lines.push_back(absl::StrFormat(
-        "the memory of its control group %s was full %.1f times a step%s: the kernel then drops "
-        "cached files or pages memory out to make room, and both may have to be read again",
-        Printed(group.path, kGroupColumns), sleep.full_times, limit));
-  }
+  if (IsFullOften(cause)) lines.push_back(FullSentence(*cause.full_memory));
   return lines;
 }
 
@@ -199,8 +203,8 @@ std::string ComputeSentence(const Answer& answer) {
 
 }  // namespace
 
-bool IsFullOften(const BlockedSleep& sleep) {
-  return sleep.full_group.has_value() && sleep.full_times >= kFullLeast;
+bool IsFullOften(const Cause& cause) {
+  return cause.full_memory.has_value() && cause.full_memory->per_step >= kFullLeast;
 }
 
 std::string Ms(int64_t ns) {
@@ -287,6 +291,7 @@ std::vector<std::string> CauseSentences(const Answer& answer, const RankFinding&
             "of its loader's workers one was blocked in the kernel, mostly for storage, in %.0f %% "
             "of its samples",
             100 * *cause.loader_blocked));
+        if (IsFullOften(cause)) lines.push_back(FullSentence(*cause.full_memory));
       }
       return lines;
     }

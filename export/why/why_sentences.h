@@ -44,7 +44,7 @@ std::vector<std::string> CauseSentences(const analysis::why::Answer& answer,
                                         const analysis::why::RankFinding& finding,
                                         const analysis::why::Cause& cause);
 // The memory of the rank's control group was full often enough to be said.
-bool IsFullOften(const analysis::why::BlockedSleep& sleep);
+bool IsFullOften(const analysis::why::Cause& cause);
 // The same of a cause by which the rank computes longer; `share`: what it takes of the lead.
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,
