@@ -101,8 +101,15 @@ class Profiles(unittest.TestCase):
 
     def record(self, generation, process):
         self.fixture.set_gates(generation)
-        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        self.wait_for_a_profile(process)
         self.let_it_train(process)
+
+    def wait_for_a_profile(self, process):
+        try:
+            self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        except TimeoutError as error:
+            listed = self.pieces().get(process.pid)
+            raise TimeoutError(f"{error}; listed: {listed}") from None
 
     def let_it_train(self, process):
         def events():
@@ -138,7 +145,7 @@ class Profiles(unittest.TestCase):
         self.fixture.wait_for(lambda: state in self.states(process), "the refusal", 60)
         self.tell(process)
         self.hear(process, word)
-        self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+        self.wait_for_a_profile(process)
         self.tell(process)
         self.ends_well(process)
 
@@ -181,7 +188,7 @@ over.append(1); trainer.join()
         process = self.start("")
         for generation in range(1, 4):
             self.fixture.set_gates(generation)
-            self.fixture.wait_for(lambda: self.runs(process), "a profile", 60)
+            self.wait_for_a_profile(process)
             self.let_it_train(process)
             self.stop(process)
             (piece,) = self.pieces()[process.pid]
