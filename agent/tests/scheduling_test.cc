@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -170,6 +171,38 @@ int64_t Overlap(int64_t from_ns, int64_t until_ns, const Diary& diary) {
   return std::max<int64_t>(0, std::min(until_ns, diary.end_ns) - std::max(from_ns, diary.begin_ns));
 }
 
+// Between which of its turns something is left open.
+void PrintOpen(const evidence::Scheduling& all, uint32_t thread, const Diary& diary) {
+  int64_t known_ns = diary.begin_ns;
+  for (const evidence::Turn& turn : all.turns) {
+    if (turn.thread != thread || turn.until_ns < diary.begin_ns) continue;
+    if (turn.from_ns() > known_ns + 1000) {
+      std::cout << "  from " << known_ns - diary.begin_ns << " to "
+                << turn.from_ns() - diary.begin_ns << "\n";
+    }
+    known_ns = turn.until_ns;
+  }
+  if (known_ns < diary.end_ns) std::cout << "  from " << known_ns - diary.begin_ns << " on\n";
+  for (const std::string& note : all.notes) std::cout << "  " << note << "\n";
+}
+
+// A switch may escape the kernel's rings: the turn around it is left open, and no more than that.
+// Of what is left open nothing is claimed. Interrupts are the kernel's, not the threads', in both
+// counts of processor time; ticks are booked alike.
+void ExpectKnown(const evidence::Scheduling& all, uint32_t thread, const Diary& diary,
+                 int64_t cpu_ns, int64_t ran_ns, int64_t covered_ns) {
+  const int64_t all_ns = diary.end_ns - diary.begin_ns;
+  const int64_t open_ns = all_ns - covered_ns;
+  const int64_t near_ns = std::max<int64_t>(cpu_ns / 100, 2'000'000);
+  EXPECT_GE(open_ns, -1000) << all.threads[thread].name;
+  EXPECT_LE(open_ns, all_ns / 50) << all.threads[thread].name;
+  EXPECT_LE(ran_ns, cpu_ns + near_ns) << all.threads[thread].name;
+  EXPECT_GE(ran_ns, cpu_ns - open_ns - near_ns) << all.threads[thread].name;
+  if (open_ns <= 1000) return;
+  std::cout << all.threads[thread].name << " left open: " << open_ns << " ns of " << all_ns << "\n";
+  PrintOpen(all, thread, diary);
+}
+
 TEST_F(RealScheduler, TurnsAreThoseOfTheThreadsOwnDiaries) {
   if (!mounted_) GTEST_SKIP() << "tracefs cannot be mounted here";
   evidence::Scheduling all;
@@ -184,11 +217,18 @@ TEST_F(RealScheduler, TurnsAreThoseOfTheThreadsOwnDiaries) {
   int64_t covered_ns[2] = {0, 0};
   int64_t ready_ns = 0;
   int64_t burner_had_ns = 0;
+  int64_t ran_meanwhile_ns = 0;  // the burner
   for (const evidence::Turn& turn : all.turns) {
     ran_ns[turn.thread] += Overlap(turn.run_from_ns(), turn.until_ns, diary);
     covered_ns[turn.thread] += Overlap(turn.from_ns(), turn.until_ns, diary);
     if (turn.thread != napper || turn.from_ns() < diary.begin_ns) continue;
     ready_ns += turn.ready_ns;
+    for (const evidence::Turn& other : all.turns) {
+      if (other.thread != burner) continue;
+      ran_meanwhile_ns +=
+          std::max<int64_t>(0, std::min(other.until_ns, turn.run_from_ns()) -
+                                   std::max(other.run_from_ns(), turn.ready_from_ns()));
+    }
     for (uint32_t i = 0; i < turn.takers; ++i) {
       const evidence::Taker& taker = all.takers[turn.first_taker + i];
       if (taker.who == evidence::Who{evidence::Who::Kind::kThread, burner}) {
@@ -196,22 +236,13 @@ TEST_F(RealScheduler, TurnsAreThoseOfTheThreadsOwnDiaries) {
       }
     }
   }
-  // Interrupts are the kernel's, not the threads', in both counts; ticks are booked alike.
-  const auto near = [](int64_t a, int64_t b) {
-    return std::abs(a - b) <= std::max<int64_t>(b / 100, 2'000'000);
-  };
-  EXPECT_TRUE(near(ran_ns[napper], diary.napper_cpu_ns))
-      << ran_ns[napper] << " vs " << diary.napper_cpu_ns;
-  EXPECT_TRUE(near(ran_ns[burner], diary.burner_cpu_ns))
-      << ran_ns[burner] << " vs " << diary.burner_cpu_ns;
-  // Nothing of it is left open.
-  EXPECT_NEAR(static_cast<double>(covered_ns[napper]),
-              static_cast<double>(diary.end_ns - diary.begin_ns), 1000);
-  EXPECT_NEAR(static_cast<double>(covered_ns[burner]),
-              static_cast<double>(diary.end_ns - diary.begin_ns), 1000);
-  // One CPU: what the napper waited for was mostly had by the burner.
+  ExpectKnown(all, napper, diary, diary.napper_cpu_ns, ran_ns[napper], covered_ns[napper]);
+  ExpectKnown(all, burner, diary, diary.burner_cpu_ns, ran_ns[burner], covered_ns[burner]);
+  // One CPU: what the burner ran while the napper waited, it had of the napper's.
   EXPECT_GT(ready_ns, 10'000'000);
-  EXPECT_GT(burner_had_ns, ready_ns / 2) << ready_ns;
+  EXPECT_GT(ran_meanwhile_ns, 5'000'000);
+  EXPECT_NEAR(static_cast<double>(burner_had_ns), static_cast<double>(ran_meanwhile_ns),
+              static_cast<double>(ran_meanwhile_ns) / 20);
   // Each nap: it left the CPU right behind its entry "before", and came back right before "after".
   std::vector<int64_t> off_ns;
   size_t at = 0;
