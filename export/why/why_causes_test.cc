@@ -125,6 +125,8 @@ TEST(WhyText, ALoaderWhoseWorkersAreBlocked) {
       HasSubstr("its control group /job reached its memory limit (314.6 MB) 3.0 times a step"));
   EXPECT_THAT(text, HasSubstr("NEXT    raise the memory limit of /job on node beta if "));
   EXPECT_THAT(text, HasSubstr("else make the storage faster that the data loader"));
+  cause.loader_blocked = 0.32;
+  EXPECT_THAT(FlatText(AnswerWith({cause})), HasSubstr("else give the data loader of rank 1"));
   cause.loader_blocked = 0.1;
   EXPECT_THAT(FlatText(AnswerWith({cause})), Not(HasSubstr("/job")));
 }

@@ -98,14 +98,16 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
       return ForWaiting(rank, cause);
     case Part::kBlocked:
       return ForBlocked(rank, cause);
-    case Part::kInput:
-      if (cause.loader_blocked.value_or(0) >= kMostlyBlocked) {
-        return absl::StrCat(IfReadAgain(rank, cause),
-                            "make the storage faster that the data loader of ", OnNode(rank),
-                            " reads from, or give it more workers");
+    case Part::kInput: {
+      const double blocked = cause.loader_blocked.value_or(0);
+      const std::string memory = blocked >= kLoaderBlockedLeast ? IfReadAgain(rank, cause) : "";
+      if (blocked >= kMostlyBlocked) {
+        return absl::StrCat(memory, "make the storage faster that the data loader of ",
+                            OnNode(rank), " reads from, or give it more workers");
       }
-      return absl::StrCat("give the data loader of ", OnNode(rank),
+      return absl::StrCat(memory, "give the data loader of ", OnNode(rank),
                           " more workers, or make its preprocessing or its storage faster");
+    }
     case Part::kGarbageCollection:
       return absl::StrCat("call gc.freeze() after set-up on ", OnNode(rank),
                           ", or collect garbage at the same step on all ranks");

@@ -29,8 +29,7 @@ using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Taker;
 
-constexpr double kLoaderBlockedLeast = 0.2;  // of a worker's time: less is not said
-constexpr double kFaultsLeast = 0.05;        // a step: fewer are none, and fewer bytes
+constexpr double kFaultsLeast = 0.05;  // a step: fewer are none, and fewer bytes
 constexpr double kReadBytesLeast = 512;
 constexpr double kFullLeast = 0.1;
 constexpr uint64_t kStepsSure =

@@ -20,6 +20,9 @@ namespace syncline::report {
 // are long.
 inline constexpr size_t kGroupColumns = 240;
 
+// Of a loader's worker: blocked for a smaller part of its time is not said.
+inline constexpr double kLoaderBlockedLeast = 0.2;
+
 // "31.3", in ms; "0.012" where one decimal would hide that it is not nothing.
 std::string Ms(int64_t ns);
 // The same with "+" above 0.
