@@ -103,15 +103,15 @@ int NetClosed(const char* form) {
   const int fill = !strcmp(form, "filled");
   NetConnect(&link, AF_INET); /* so that the library is awake */
   NetSync("awake");
-  const int late = !strcmp(form, "late-child"), again = !strcmp(form, "late-children");
-  if (!strcmp(form, "child") || late || again) {
+  const int late = !strcmp(form, "late-child") || !strcmp(form, "late-children");
+  if (!strcmp(form, "child") || late) {
     const pid_t child = fork();
     if (child != 0) return Await(child);
   }
-  if (late || again) Pause(100); /* LTTng is sent its first descriptors: net_slow.c */
-  CloseAll(form);                /* between recordings: LTTng's connection to its daemon */
-  if (late || again) Pause(300); /* and it gives up what it was doing */
-  if (again && ForkMany() != 0) return 7;
+  if (late) Pause(100); /* LTTng is sent its first descriptors: net_slow.c */
+  CloseAll(form);       /* between recordings: LTTng's connection to its daemon */
+  if (late) Pause(300); /* and it gives up what it was doing */
+  if (!strcmp(form, "late-children") && ForkMany() != 0) return 7;
   if (!strcmp(form, "daemon")) {
     const pid_t child = fork();
     if (child != 0) return Await(child);
