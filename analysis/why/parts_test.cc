@@ -363,5 +363,24 @@ TEST(Work, ALoggedValueNowAndThenIsTheSameWork) {
   EXPECT_EQ(DifferencesOf(ranks, 0, 100, 10'000, kNames)[0].own, 2);
 }
 
+TEST(Work, WhatTakesTheTimeComesFirstHoweverSeldomItRuns) {
+  const TaskNames names(kNames);
+  std::vector<TaskSpan> spans;
+  std::vector<TaskSpan> more;
+  std::vector<OwnInterval> steps;
+  for (int64_t i = 0; i < 100; ++i) {
+    const int64_t at = i * 100;
+    steps.push_back({at, at + 100});
+    spans.push_back(At(kMul, at, at + 1));
+    for (int64_t k = 0; k < 4; ++k) more.push_back(At(kMul, at + k, at + k + 1));
+    more.push_back(At(kConv, at + 10, at + 90));
+  }
+  const std::vector<WorkDone> ranks = {WorkOf(more, steps, names), WorkOf(spans, steps, names)};
+  const std::vector<WorkDifference> found = DifferencesOf(ranks, 0, 100, 10'000, kNames);
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[0].name, kNames[kConv]);
+  EXPECT_EQ(found[1].name, kNames[kMul]);
+}
+
 }  // namespace
 }  // namespace syncline::analysis::why

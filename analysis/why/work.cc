@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "analysis/onednn.h"
@@ -91,15 +92,42 @@ std::set<Key> KeysOf(std::span<const Counted* const> ranks) {
   return keys;
 }
 
-// The longest that any rank spends in operators of the name, ns of all steps.
+// What a rank spends in operators of the name, ns of all steps.
+int64_t TotalOf(const WorkDone& work, NameId name) {
+  int64_t total_ns = 0;
+  for (const auto& [key, ns] : work.total_ns) total_ns += key.second == name ? ns : 0;
+  return total_ns;
+}
+
+// The longest that any rank spends in operators of the name.
 int64_t LongestOf(std::span<const WorkDone> ranks, NameId name) {
   int64_t longest_ns = 0;
-  for (const WorkDone& work : ranks) {
-    int64_t total_ns = 0;
-    for (const auto& [key, ns] : work.total_ns) total_ns += key.second == name ? ns : 0;
-    longest_ns = std::max(longest_ns, total_ns);
-  }
+  for (const WorkDone& work : ranks) longest_ns = std::max(longest_ns, TotalOf(work, name));
   return longest_ns;
+}
+
+// By how much what the rank spends in operators of the name differs from the others' median.
+int64_t ApartNs(std::span<const WorkDone> ranks, size_t rank, NameId name) {
+  std::vector<int64_t> others;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i != rank) others.push_back(TotalOf(ranks[i], name));
+  }
+  const auto median = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
+  std::nth_element(others.begin(), median, others.end());
+  return std::abs(TotalOf(ranks[rank], name) - *median);
+}
+
+struct Difference {
+  WorkDifference work;
+  int64_t apart_ns = 0;
+};
+
+// Those first that make the greatest difference in time: what a reader looks for.
+bool ComesFirst(const Difference& a, const Difference& b) {
+  if (a.apart_ns != b.apart_ns) return a.apart_ns > b.apart_ns;
+  const double more_a = std::abs(a.work.own - a.work.others);
+  const double more_b = std::abs(b.work.own - b.work.others);
+  return more_a != more_b ? more_a > more_b : a.work.name < b.work.name;
 }
 
 }  // namespace
@@ -150,8 +178,12 @@ bool ShapesKnown(const WorkDone& work, std::span<const std::string> names) {
 std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_t rank,
                                           size_t steps, int64_t total_step_ns,
                                           std::span<const std::string> names) {
-  std::vector<WorkDifference> differences;
-  if (ranks.size() < 2 || steps == 0) return differences;
+  if (ranks.size() < 2 || steps == 0) return {};
+  std::vector<Difference> differences;
+  const auto add = [&](NameId name, bool in_shapes, const Compared& compared) {
+    differences.push_back(
+        {{names[name], in_shapes, compared.own, compared.others}, ApartNs(ranks, rank, name)});
+  };
   WorkShapes work_shapes(names);
   std::vector<Counted> shapes_of;
   for (const WorkDone& work : ranks) shapes_of.push_back(work_shapes.Of(work));
@@ -166,7 +198,7 @@ std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_
     if (IsReorder(names[key.second]) && IsPrimitive(names[key.first])) continue;
     const Compared compared = Compare(counts, rank, key, steps);
     if (!compared.differs || !different.insert(key.second).second) continue;
-    differences.push_back({names[key.second], false, compared.own, compared.others});
+    add(key.second, false, compared);
   }
   std::map<NameId, Compared> by_shape;
   for (const Key& key : KeysOf(shapes)) {
@@ -177,18 +209,15 @@ std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_
   }
   for (const auto& [name, compared] : by_shape) {
     different.insert(name);
-    differences.push_back({names[name], true, compared.own, compared.others});
+    add(name, true, compared);
   }
   int64_t longest_ns = 0;
   for (const NameId name : different) longest_ns += LongestOf(ranks, name);
-  if (longest_ns * 100 < total_step_ns * kWorthPercent) differences.clear();
-  std::sort(differences.begin(), differences.end(),
-            [](const WorkDifference& a, const WorkDifference& b) {
-              const double more_a = std::abs(a.own - a.others);
-              const double more_b = std::abs(b.own - b.others);
-              return more_a != more_b ? more_a > more_b : a.name < b.name;
-            });
-  return differences;
+  if (longest_ns * 100 < total_step_ns * kWorthPercent) return {};
+  std::sort(differences.begin(), differences.end(), ComesFirst);
+  std::vector<WorkDifference> in_order;
+  for (Difference& one : differences) in_order.push_back(std::move(one.work));
+  return in_order;
 }
 
 }  // namespace syncline::analysis::why

@@ -39,7 +39,8 @@ std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape);
 // Any of its primitives is described, reorders aside.
 bool ShapesKnown(const WorkDone& work, std::span<const std::string> names);
 
-// In what `rank` differs from the median of the others; the largest first. An operator differs
+// In what `rank` differs from the median of the others; first what makes the greatest difference in
+// the time spent in it, with what lies within. An operator differs
 // where its counts do so in more than one step of twenty. What differs takes at least 1 % of the
 // step, on that rank or on another, else nothing differs: who logs a value now and then does the
 // same work.

@@ -150,8 +150,8 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
     return "raise the CPU quotas of all ranks, which throttle them all, or balance their work";
   if (SleepsAtHome(answer, finding)) {
     return absl::StrCat("find out what ", OnNode(rank), " waits for in its own work: sample ",
-                        "the stack of pid ", rank.pid, " (py-spy, gdb), or mark your own code (",
-                        "torch.profiler.record_function)");
+                        "the stack of pid ", rank.pid, " (`syncline stacks` a few times, py-spy, ",
+                        "gdb), or mark your own code (torch.profiler.record_function)");
   }
   const bool alone = std::all_of(answer.ranks.begin(), answer.ranks.end(),
                                  [&](const RankSummary& one) { return one.node == rank.node; });
