@@ -289,7 +289,7 @@ class Parts(unittest.TestCase):
             stacks.answer(1)
 
     def test_nothing_is_left_of_an_answer_that_is_not_whole(self):
-        native = types.SimpleNamespace(spent=lambda ns: None)
+        native = types.SimpleNamespace(current_frames=sys._current_frames, spent=lambda ns: None)
         with tempfile.TemporaryDirectory() as folder:
             runtime = mock.patch.dict(os.environ, {"SYNCLINE_RUNTIME_DIR": folder})
             below = os.path.join(folder, "stacks")

@@ -3,6 +3,13 @@
 
 import ctypes
 import os
+import sys
+
+
+def _address(name):
+    """Of a function of Python's; None where it has none of this name."""
+    function = getattr(ctypes.pythonapi, name, None)
+    return ctypes.cast(function, ctypes.c_void_p) if function is not None else None
 
 
 def load(directory):
@@ -20,6 +27,7 @@ def load(directory):
             [native.turn_type] + [ctypes.py_object] * 2 + [ctypes.c_void_p] * 5,
         ),
         ("stacks", None, [native.stacks_type]),
+        ("frames", ctypes.py_object, [ctypes.py_object] + [ctypes.c_void_p] * 3),
         ("acted", None, [u32, ctypes.c_int]),
         ("again", ctypes.c_int, []),
         ("gate", u32, []),
@@ -44,6 +52,9 @@ def load(directory):
         function = getattr(native, "syncline_torch_" + name)
         function.restype, function.argtypes = result, arguments
         setattr(native, name, function)
+    of_python = [_address(name) for name in ("PyObject_CallObject", "PyGC_Disable", "PyGC_Enable")]
+    # {thread: frame}: what holds these frames when it ends keeps what their variables hold.
+    native.current_frames = lambda: native.frames(sys._current_frames, *of_python)
     native.stop = ctypes.CDLL(path).syncline_torch_stop
     native.profile_stop = ctypes.CDLL(path).syncline_torch_profile_stop
     return native

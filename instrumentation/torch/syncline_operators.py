@@ -163,7 +163,7 @@ class Operators:
         return threading.get_ident() in self.threads
 
     def forget_the_dead(self):
-        self.threads &= set(sys._current_frames())
+        self.threads &= set(self.native.current_frames())
 
     @staticmethod
     def _inside():

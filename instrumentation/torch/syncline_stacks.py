@@ -51,9 +51,8 @@ def _places(frame):
     return places
 
 
-def _look():
+def _look(frames):
     """{thread: places}, of all threads but this one."""
-    frames = sys._current_frames()
     frames.pop(_thread.get_ident(), None)
     found = {}
     while frames:
@@ -268,7 +267,7 @@ class Stacks:
             self.native.spent(monotonic_ns() - begin)
 
     def _write(self, number, begin):
-        looked = _look()
+        looked = _look(self.native.current_frames())
         threads = _threads(looked)
         answer = {"format_version": 1, "number": number, "begin_ns": begin}
         answer["threads"] = threads[:STACKS]

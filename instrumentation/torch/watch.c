@@ -187,6 +187,14 @@ SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_tu
 
 SYNCLINE_EXPORT void syncline_torch_stacks(syncline_torch_stacks_turn turn) { watch.stacks = turn; }
 
+SYNCLINE_EXPORT void* syncline_torch_frames(void* current_frames, syncline_torch_call call,
+                                            int (*disable)(void), int (*enable)(void)) {
+  const int collects = disable && enable && disable();
+  void* const frames = call(current_frames, NULL);
+  if (collects) enable();
+  return frames;
+}
+
 SYNCLINE_EXPORT void syncline_torch_stop(void) {
   pthread_mutex_lock(&watch.mutex);
   __atomic_store_n(&watch.stopped, 1, __ATOMIC_RELEASE);

@@ -32,6 +32,13 @@ int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_de
 typedef void (*syncline_torch_stacks_turn)(uint32_t number);
 /* Before syncline_torch_start: what is called, by the thread, when the agent asks. */
 void syncline_torch_stacks(syncline_torch_stacks_turn turn);
+/* What `current_frames` (sys._current_frames) returns, or NULL with an exception; without Python's
+ * collector meanwhile. CPython 3.11 holds the lock of its list of threads while it makes frame
+ * objects, which may collect: a finalizer of the program's that lets another thread run, which
+ * then begins or ends, would stop the program for good (CPython's issue 106883). `disable` and
+ * `enable`: PyGC_Disable and PyGC_Enable, or NULL before Python 3.10, which has no need of it. */
+void* syncline_torch_frames(void* current_frames, syncline_torch_call call, int (*disable)(void),
+                            int (*enable)(void));
 /* The main thread has acted on this value of the gate; or (`done` is 0) wants to be asked again. */
 void syncline_torch_acted(uint32_t value, int done);
 /* The interpreter goes away. Waits for a call of `turn` that is under way: without the
