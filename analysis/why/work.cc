@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/onednn.h"
+#include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -92,34 +93,20 @@ std::set<Key> KeysOf(std::span<const Counted* const> ranks) {
   return keys;
 }
 
-// What a rank spends in operators of the name, ns of all steps.
-int64_t TotalOf(const WorkDone& work, NameId name) {
-  int64_t total_ns = 0;
-  for (const auto& [key, ns] : work.total_ns) total_ns += key.second == name ? ns : 0;
-  return total_ns;
-}
-
-// The longest that any rank spends in operators of the name.
-int64_t LongestOf(std::span<const WorkDone> ranks, NameId name) {
-  int64_t longest_ns = 0;
-  for (const WorkDone& work : ranks) longest_ns = std::max(longest_ns, TotalOf(work, name));
-  return longest_ns;
-}
-
-// By how much what the rank spends in operators of the name differs from the others' median.
-int64_t ApartNs(std::span<const WorkDone> ranks, size_t rank, NameId name) {
-  std::vector<int64_t> others;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i != rank) others.push_back(TotalOf(ranks[i], name));
+// What each rank spends in operators of the name, ns: one value, of all steps.
+std::vector<std::vector<int64_t>> TotalsOf(std::span<const WorkDone> ranks, NameId name) {
+  std::vector<std::vector<int64_t>> totals;
+  for (const WorkDone& work : ranks) {
+    int64_t total_ns = 0;
+    for (const auto& [key, ns] : work.total_ns) total_ns += key.second == name ? ns : 0;
+    totals.push_back({total_ns});
   }
-  const auto median = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
-  std::nth_element(others.begin(), median, others.end());
-  return std::abs(TotalOf(ranks[rank], name) - *median);
+  return totals;
 }
 
 struct Difference {
   WorkDifference work;
-  int64_t apart_ns = 0;
+  int64_t apart_ns = 0;  // what the rank spends in it differs so much from the others' median
 };
 
 // Those first that make the greatest difference in time: what a reader looks for.
@@ -180,9 +167,12 @@ std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_
                                           std::span<const std::string> names) {
   if (ranks.size() < 2 || steps == 0) return {};
   std::vector<Difference> differences;
+  int64_t longest_ns = 0;  // of each that differs what the slowest rank spends in it
   const auto add = [&](NameId name, bool in_shapes, const Compared& compared) {
-    differences.push_back(
-        {{names[name], in_shapes, compared.own, compared.others}, ApartNs(ranks, rank, name)});
+    const std::vector<std::vector<int64_t>> totals = TotalsOf(ranks, name);
+    longest_ns += std::max_element(totals.begin(), totals.end())->front();
+    differences.push_back({{names[name], in_shapes, compared.own, compared.others},
+                           std::abs(Others(totals).Excess(rank)[0])});
   };
   WorkShapes work_shapes(names);
   std::vector<Counted> shapes_of;
@@ -207,12 +197,7 @@ std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_
     by_shape[key.first].own += std::max(0.0, compared.own - compared.others);
     by_shape[key.first].others += compared.others;
   }
-  for (const auto& [name, compared] : by_shape) {
-    different.insert(name);
-    add(name, true, compared);
-  }
-  int64_t longest_ns = 0;
-  for (const NameId name : different) longest_ns += LongestOf(ranks, name);
+  for (const auto& [name, compared] : by_shape) add(name, true, compared);
   if (longest_ns * 100 < total_step_ns * kWorthPercent) return {};
   std::sort(differences.begin(), differences.end(), ComesFirst);
   std::vector<WorkDifference> in_order;

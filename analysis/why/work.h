@@ -40,10 +40,9 @@ std::optional<PrimitiveDescription> DescriptionOf(std::string_view shape);
 bool ShapesKnown(const WorkDone& work, std::span<const std::string> names);
 
 // In what `rank` differs from the median of the others; first what makes the greatest difference in
-// the time spent in it, with what lies within. An operator differs
-// where its counts do so in more than one step of twenty. What differs takes at least 1 % of the
-// step, on that rank or on another, else nothing differs: who logs a value now and then does the
-// same work.
+// the time spent in it, with what lies within. An operator differs where its counts do so in more
+// than one step of twenty. What differs takes at least 1 % of the step, on that rank or on another,
+// else nothing differs: who logs a value now and then does the same work.
 std::vector<WorkDifference> DifferencesOf(std::span<const WorkDone> ranks, size_t rank,
                                           size_t steps, int64_t total_step_ns,
                                           std::span<const std::string> names);
