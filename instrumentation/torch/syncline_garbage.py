@@ -4,6 +4,8 @@
 import ctypes
 import gc
 
+from syncline_native import address
+
 # What the callback, which is in C (garbage.c), needs of Python: struct syncline_torch_gc_python.
 PYTHON = """
     PyUnicode_AsUTF8AndSize PyErr_Clear Py_IncRef PyDict_GetItemString PyLong_AsLong
@@ -36,9 +38,7 @@ class Garbage:
     def _make(self, collector):
         if collector is None or self.native.tasks_start(collector.encode()) != 0:
             return
-        functions = (ctypes.c_void_p * len(PYTHON))(
-            *(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON)
-        )
+        functions = (ctypes.c_void_p * len(PYTHON))(*map(address, PYTHON))
         method = self.native.gc_start(functions, id(None))
         if method is None:
             return

@@ -6,10 +6,9 @@ import os
 import sys
 
 
-def _address(name):
-    """Of a function of Python's; None where it has none of this name."""
-    function = getattr(ctypes.pythonapi, name, None)
-    return ctypes.cast(function, ctypes.c_void_p) if function is not None else None
+def address(name):
+    """Of a function of Python's."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
 
 
 def load(directory):
@@ -52,7 +51,9 @@ def load(directory):
         function = getattr(native, "syncline_torch_" + name)
         function.restype, function.argtypes = result, arguments
         setattr(native, name, function)
-    of_python = [_address(name) for name in ("PyObject_CallObject", "PyGC_Disable", "PyGC_Enable")]
+    of_python = [address("PyObject_CallObject"), None, None]
+    if hasattr(ctypes.pythonapi, "PyGC_Disable"):  # from Python 3.10 on
+        of_python[1:] = address("PyGC_Disable"), address("PyGC_Enable")
     # {thread: frame}: what holds these frames when it ends keeps what their variables hold.
     native.current_frames = lambda: native.frames(sys._current_frames, *of_python)
     native.stop = ctypes.CDLL(path).syncline_torch_stop

@@ -22,7 +22,6 @@ always wins: PyTorch has room for one observer a thread, so ours leaves before t
 """
 
 import atexit
-import ctypes
 import os
 import sys
 import threading
@@ -490,8 +489,7 @@ def start(directory):
     hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
     hook.stacks.callback = native.stacks_type(hook.stacks.answer)
     native.stacks(hook.stacks.callback)
-    python = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in PYTHON]
-    if native.start(*hook.callbacks, RecursionError, *python) != 0:
+    if native.start(*hook.callbacks, RecursionError, *map(syncline_native.address, PYTHON)) != 0:
         return None
     atexit.register(hook.at_exit)
     os.register_at_fork(after_in_child=hook.after_fork)
