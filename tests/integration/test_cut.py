@@ -18,8 +18,8 @@ from tests.testbed.machine import REPOSITORY
 
 JOB = os.path.join(REPOSITORY, "tests", "integration", "cut_job")
 MASTER, WORKER = "/job:master/replica:0/task:0", "/job:worker/replica:0/task:0"
-SLEEP_MS = 10
-DELAY_MS = 5  # each way
+SLEEP_MS = 30  # what else a busy machine adds to a step, a few ms, must not hide it
+DELAY_MS = 10  # each way
 SECONDS = 5
 
 
