@@ -11,6 +11,12 @@ def address(name):
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
 
 
+def is_locked():
+    """Without the interpreter's lock other threads go on under our eyes."""
+    locked = getattr(sys, "_is_gil_enabled", None)
+    return locked is None or locked()
+
+
 def load(directory):
     """libsyncline_torch.so. Its calls keep the interpreter's lock, but for `stop`."""
     path = os.path.join(directory, "libsyncline_torch.so")
@@ -27,6 +33,11 @@ def load(directory):
         ),
         ("stacks", None, [native.stacks_type]),
         ("frames", ctypes.py_object, [ctypes.py_object] + [ctypes.c_void_p] * 3),
+        ("look_start", None, [ctypes.c_void_p] * 2),
+        ("look_interval", None, [u64]),
+        ("look_here", None, [ctypes.c_int]),
+        ("look_forked", None, []),
+        ("look_text", ctypes.c_int, [text]),
         ("acted", None, [u32, ctypes.c_int]),
         ("again", ctypes.c_int, []),
         ("gate", u32, []),

@@ -75,6 +75,7 @@ class Operators:
             return False
         # Known before it is on: a signal's handler may leave this at any point.
         self.threads.add(threading.get_ident())
+        self.native.look_here(1)
         if not hasattr(self.here, "last_word"):
             self.here.last_word = _LastWord(self)
         self._switch_on()
@@ -90,11 +91,13 @@ class Operators:
         here = threading.get_ident()
         try:
             self.threads.discard(here)  # first: the main thread's turn may come in between
+            self.native.look_here(0)
             if self.suspend() or self.hushed():
                 self.native.operators(0)
             self.speak()
         except BaseException:
             self.threads.add(here)
+            self.native.look_here(1)
             raise
         return True
 
@@ -164,6 +167,13 @@ class Operators:
 
     def forget_the_dead(self):
         self.threads &= set(self.native.current_frames())
+
+    def after_fork(self):
+        """In the child, which has this thread alone."""
+        self.threads &= {threading.get_ident()}
+        self.native.look_forked()
+        if self.threads:
+            self.native.look_here(1)
 
     @staticmethod
     def _inside():

@@ -18,6 +18,8 @@ import sys
 import threading
 from time import monotonic_ns
 
+import syncline_native
+
 BYTES = 240_000  # the agent reads no more than 256 KiB
 STACKS = 64
 NAMES = 8  # of threads with the same stack
@@ -248,15 +250,17 @@ class Stacks:
         runtime = runtime or "/dev/shm/syncline-%d" % os.geteuid()
         self.directory = os.path.join(runtime, "stacks")
 
+    def listen(self):
+        self.callback = self.native.stacks_type(self.answer)  # lives as long as the process
+        self.native.stacks(self.callback)
+
     def after_fork(self):
         """The groups of the parent are not this process's, although it finds them here."""
         self.inherited = set(map(id, _attempt(_known_groups) or ()))
 
     def answer(self, number):
         """Called by the native thread. Nothing leaves it: whoever asked hears no answer."""
-        # Without the interpreter's lock other threads go on under our eyes.
-        locked = getattr(sys, "_is_gil_enabled", None)
-        if locked is not None and not locked():
+        if not syncline_native.is_locked():
             return
         begin = monotonic_ns()
         try:

@@ -10,8 +10,8 @@ bytecodes:
   - collectives and transfers that the program asks for are announced with what PyTorch's observer
     does not tell: group, number, peer, tag, bytes; of broadcasts also the root, and of those of
     DistributedDataParallel's buffers;
-  - Python's garbage collections become tasks, and so does it that PyTorch has initialised an
-    accelerator in this process.
+  - Python's garbage collections become tasks, and that PyTorch has initialised an accelerator;
+  - where the threads that train stand in Python, ten times a second (syncline_places.py).
 Recording or not, it says where Python's threads stand when the agent asks (syncline_stacks.py).
 At the end all of it is undone, but for one thing: PyTorch's hook after an optimizer step is there
 from PyTorch's import on, and for good, and does nothing while nothing is recorded. To put it there
@@ -24,10 +24,10 @@ always wins: PyTorch has room for one observer a thread, so ours leaves before t
 import atexit
 import os
 import sys
-import threading
 import weakref
 from time import monotonic_ns
 
+import syncline_places
 from syncline_accelerators import Accelerators
 from syncline_garbage import Garbage
 from syncline_operators import Operators
@@ -195,6 +195,7 @@ class Hook:
             return LATER if generation else DONE
         if generation:
             self._install()
+            syncline_places.know_interval(self.native)
             if self._try(self.garbage.enter, self.operators.collector):
                 self._try(self.accelerators.tell, generation, self._try)
             if in_main_thread and self.kineto and not self.kineto.used:
@@ -471,7 +472,7 @@ class Hook:
             self.kineto.after_fork()
         self.native.gc_forked()
         self.accelerators.generation = 0
-        self.operators.threads &= {threading.get_ident()}
+        self.operators.after_fork()
         self.transfers = {}
         self.stacks.after_fork()
         self.native.again()
@@ -487,8 +488,8 @@ def start(directory):
     start.hook = hook
     # They live as long as the process.
     hook.callbacks = native.turn_type(hook.turn), hook.turn_in_main_thread
-    hook.stacks.callback = native.stacks_type(hook.stacks.answer)
-    native.stacks(hook.stacks.callback)
+    hook.stacks.listen()
+    syncline_places.start(native)
     if native.start(*hook.callbacks, RecursionError, *map(syncline_native.address, PYTHON)) != 0:
         return None
     atexit.register(hook.at_exit)

@@ -9,7 +9,8 @@
  * thread of the interpreter for a moment, and the rest when the main thread comes back.
  *
  * The agent also wakes it to ask for stacks (`syncline stacks`): the hook makes them at once, in
- * this thread.
+ * this thread. While something is recorded it also looks where the threads stand that train
+ * (look.c), at times that no period of the program's can follow.
  *
  * The interpreter may go away: the hook calls syncline_torch_stop from `atexit`, and afterwards
  * this thread does not touch it any more.
@@ -32,6 +33,9 @@
 #define RETRY_MAX_NS (20 * MS) /* what a process begun in the window may lose of its begin */
 /* How often the groups' sequence numbers are announced while something is recorded. */
 #define REFRESH_NS (500 * MS)
+/* From one look at where threads stand to the next: the mean, and by how much it is off at most. */
+#define LOOK_NS (100 * MS)
+#define LOOK_SPREAD_NS (50 * MS)
 /* A child that only execs is not worth a control block. */
 #define CHILD_DELAY_NS (50 * MS)
 
@@ -103,6 +107,40 @@ static void AnswerStacks(uint32_t number) {
   pthread_mutex_unlock(&watch.mutex);
 }
 
+struct Looking {
+  uint64_t random; /* a xorshift's state, never 0 */
+  uint64_t due_ns; /* 0: nothing was recorded */
+};
+
+static uint64_t UntilNextLook(struct Looking* looking) {
+  looking->random ^= looking->random << 13;
+  looking->random ^= looking->random >> 7;
+  looking->random ^= looking->random << 17;
+  return LOOK_NS - LOOK_SPREAD_NS + looking->random % (2 * LOOK_SPREAD_NS);
+}
+
+static void Look(void) {
+  pthread_mutex_lock(&watch.mutex);
+  if (!watch.stopped) syncline_torch_look();
+  pthread_mutex_unlock(&watch.mutex);
+}
+
+/* How long to sleep now; `sleep_ns`: how long without it, 0: until the gate changes. */
+static uint64_t LookIfDue(uint32_t generation, struct Looking* looking, uint64_t sleep_ns) {
+  if (!generation) {
+    looking->due_ns = 0;
+    return sleep_ns;
+  }
+  uint64_t now = syncline_monotonic_ns();
+  if (now >= looking->due_ns) {
+    if (looking->due_ns) Look();
+    now = syncline_monotonic_ns();
+    looking->due_ns = now + UntilNextLook(looking);
+  }
+  const uint64_t left_ns = looking->due_ns - now;
+  return sleep_ns && sleep_ns < left_ns ? sleep_ns : left_ns;
+}
+
 /* What the thread knows of its last asking. */
 struct Asking {
   uint64_t since_ns;
@@ -143,6 +181,7 @@ static void* Watch(void* unused) {
   struct Asking asking = {0, RETRY_MIN_NS, 0};
   uint64_t refreshed_ns = 0;
   uint32_t stacks_answered = 0;
+  struct Looking looking = {(syncline_monotonic_ns() ^ (uint64_t)getpid() << 32) | 1, 0};
   while (!__atomic_load_n(&watch.stopped, __ATOMIC_ACQUIRE)) {
     const volatile uint32_t* gate = syncline_gate;
     const uint32_t value = *gate;
@@ -157,6 +196,7 @@ static void* Watch(void* unused) {
       stacks_answered = stacks_asked;
       if (stacks_asked) AnswerStacks(stacks_asked);
     }
+    sleep_ns = LookIfDue(value, &looking, sleep_ns);
     syncline_torch_wait(gate, value, sleep_ns);
   }
   return NULL;
@@ -186,14 +226,6 @@ SYNCLINE_EXPORT int syncline_torch_start(syncline_torch_turn turn, void* main_tu
 }
 
 SYNCLINE_EXPORT void syncline_torch_stacks(syncline_torch_stacks_turn turn) { watch.stacks = turn; }
-
-SYNCLINE_EXPORT void* syncline_torch_frames(void* current_frames, syncline_torch_call call,
-                                            int (*disable)(void), int (*enable)(void)) {
-  const int collects = disable && enable && disable();
-  void* const frames = call(current_frames, NULL);
-  if (collects) enable();
-  return frames;
-}
 
 SYNCLINE_EXPORT void syncline_torch_stop(void) {
   pthread_mutex_lock(&watch.mutex);

@@ -32,13 +32,6 @@ int syncline_torch_start(syncline_torch_turn turn, void* main_turn, void* too_de
 typedef void (*syncline_torch_stacks_turn)(uint32_t number);
 /* Before syncline_torch_start: what is called, by the thread, when the agent asks. */
 void syncline_torch_stacks(syncline_torch_stacks_turn turn);
-/* What `current_frames` (sys._current_frames) returns, or NULL with an exception; without Python's
- * collector meanwhile. CPython 3.11 holds the lock of its list of threads while it makes frame
- * objects, which may collect: a finalizer of the program's that lets another thread run, which
- * then begins or ends, would stop the program for good (CPython's issue 106883). `disable` and
- * `enable`: PyGC_Disable and PyGC_Enable, or NULL before Python 3.10, which has no need of it. */
-void* syncline_torch_frames(void* current_frames, syncline_torch_call call, int (*disable)(void),
-                            int (*enable)(void));
 /* The main thread has acted on this value of the gate; or (`done` is 0) wants to be asked again. */
 void syncline_torch_acted(uint32_t value, int done);
 /* The interpreter goes away. Waits for a call of `turn` that is under way: without the
@@ -49,6 +42,56 @@ int syncline_torch_again(void);
 
 /* The gate: 0 while nothing is recorded. */
 uint32_t syncline_torch_gate(void);
+
+/* ---- where threads stand: look.c. */
+
+/* What `current_frames` (sys._current_frames) returns, or NULL with an exception; without Python's
+ * collector meanwhile. CPython 3.11 holds the lock of its list of threads while it makes frame
+ * objects, which may collect: a finalizer of the program's that lets another thread run, which
+ * then begins or ends, would stop the program for good (CPython's issue 106883). `disable` and
+ * `enable`: PyGC_Disable and PyGC_Enable, or NULL before Python 3.10, which has no need of it. */
+void* syncline_torch_frames(void* current_frames, syncline_torch_call call, int (*disable)(void),
+                            int (*enable)(void));
+
+/* PyGILState_Ensure, PyGILState_Release, PyInterpreterState_Main, PyInterpreterState_ThreadHead,
+ * PyThreadState_Next, PyThreadState_Get, PyThreadState_GetID, PyThreadState_GetFrame,
+ * PyFrame_GetBack, PyFrame_GetCode, PyFrame_GetLineNumber, PyObject_GetAttrString,
+ * PyUnicode_AsUTF8AndSize, Py_DecRef, PyErr_Clear, PyGC_Disable, PyGC_Enable: Python 3.9 has them,
+ * but for the last two, which are NULL there. */
+struct syncline_torch_look_python {
+  int (*ensure)(void);
+  void (*give_back)(int lock);
+  void* (*interpreter)(void);
+  void* (*threads)(void* interpreter);
+  void* (*next)(void* state);
+  void* (*current)(void);
+  uint64_t (*id)(void* state);
+  void* (*frame)(void* state);
+  void* (*caller)(void* frame);
+  void* (*code)(void* frame);
+  int (*line)(void* frame);
+  void* (*attribute)(void* object, const char* name);
+  const char* (*as_utf8)(void* text, intptr_t* bytes);
+  syncline_torch_release release;
+  syncline_torch_clear clear;
+  int (*disable)(void);
+  int (*enable)(void);
+};
+/* Once. Both live as long as the process. `libraries`: folders whose code is not the program's own;
+ * each ends with a slash, the list with NULL. */
+void syncline_torch_look_start(const struct syncline_torch_look_python* python,
+                               const char* const* libraries);
+/* Of the program (sys.getswitchinterval), which may change it. */
+void syncline_torch_look_interval(uint64_t ns);
+/* Whether this thread is looked at. */
+void syncline_torch_look_here(int on);
+/* In a forked child, whose threads are others. */
+void syncline_torch_look_forked(void);
+/* Where this thread stands, as a mark says it behind "python TID: ", into 1024 bytes. For tests. 0:
+ * it runs no Python. */
+int syncline_torch_look_text(char* bytes);
+/* Marks where these threads stand. Without the interpreter's lock, which it takes. */
+void syncline_torch_look(void);
 
 /* ---- `syncline run --kineto` only: profile.c. */
 
