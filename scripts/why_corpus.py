@@ -12,6 +12,8 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
   loader         its data loader waits, or computes
   gc             it collects garbage, with many objects alive
   storage        it waits for storage: reads a file, or has it mapped
+  callback       its own code between two steps waits, or computes in Python: no cause is known of
+                 that, but the rank is, and the function in which it stands
   isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
   and, where nobody may be named with a cause:
   sleep          one of its operators sleeps
@@ -48,16 +50,21 @@ sys.path.insert(0, REPOSITORY)
 from tests.integration.fleet import Fleet  # noqa: E402  (after the path is set)
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 
-KINDS = {  # in 38 runs
+KINDS = {  # in 42 runs
     **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
+    **{"callback": 4},
     **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
 }
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
     **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
     "isa": "instruction_set",
+    "callback": "late in Callback.after_step",
 }
-IN_THE_JOB = ("loader", "gc", "storage", "sleep", "batch", "prefetched")  # train.py's own options
+# Where a rank may be said to stand.
+PLACES = {"callback": "Callback.after_step (", "storage": "Storage."}
+# train.py's own options.
+IN_THE_JOB = ("loader", "gc", "storage", "callback", "sleep", "batch", "prefetched")
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 PYTHON = "/opt/torch/bin/python"
@@ -121,6 +128,8 @@ def labels(runs, rng):
                 label.variant = rng.choice(("on the pod", "on the container"))
             if kind == "loader":
                 label.variant = ("waits", "computes")[number % 2]
+            if kind == "callback":
+                label.variant = ("waits", "computes")[number % 2]
             if kind == "storage":
                 label.variant = ("reads", "mapped")[number % 2]
             if kind == "isa":
@@ -178,7 +187,7 @@ class Training:
             words += ["--fault", label.kind, "--fault-rank", label.rank]
             words += ["--dose", f"{self.dose():.3f}"]
         if label.variant == "computes":
-            words.append("--loader-computes")
+            words.append(f"--{label.kind}-computes")
         if label.kind == "storage":
             words += ["--data", faults.HOST_DATA]
         if label.variant == "mapped":
@@ -266,6 +275,15 @@ def judge(label, answer):
         text = "" if answer is None else f" {answer['message']}"
         return Outcome("unanswered", why + text)
     verdict = answer["verdict"]
+    places = {rank["rank"]: (rank["python"] or {}).get("place") for rank in verdict["ranks"]}
+    places = {rank: place for rank, place in places.items() if place}
+    for rank, place in places.items():
+        wanted = PLACES.get(label.kind) if rank == label.rank else None
+        if wanted is None or not place.startswith(wanted):
+            return Outcome("wrong", f"rank {rank} stands in {place}")
+    if label.kind == "callback" and not any(rank["causes"] for rank in verdict["ranks"]):
+        said = f"rank {label.rank} {label.cause}"
+        return Outcome("right", said) if places else Outcome("missed", verdict["kind"])
     named = [rank for rank in verdict["ranks"] if rank["causes"]]
     if verdict["kind"] != "cause" or not named:
         return Outcome("missed" if label.cause else "fine", verdict["kind"])

@@ -10,6 +10,8 @@ Faults that hold a rank up (--dose is milliseconds a step):
   gc          it collects garbage every --gc-every steps, and has many objects alive
   storage     it reads --data, a large file on a disk, past what memory holds of it (or has it
               mapped, with --mapped)
+  callback    its own code between two steps takes longer: it waits (or computes in Python, with
+              --callback-computes)
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
@@ -31,7 +33,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 BATCH_SIZE = 160
-FAULTS = ("none", "loader", "gc", "storage", "prefetched", "batch", "sleep")
+FAULTS = ("none", "loader", "gc", "storage", "callback", "prefetched", "batch", "sleep")
 ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
 
 
@@ -139,6 +141,21 @@ class Storage:
             self._read()
 
 
+class Callback:
+    """What a program does between two steps: logging, metrics, a checkpoint."""
+
+    def __init__(self, slow_s, computes):
+        self._slow_s, self._computes = slow_s, computes
+
+    def after_step(self):
+        if self._computes:
+            end, numbers = time.thread_time() + self._slow_s, 0
+            while time.thread_time() < end:
+                numbers += 1
+        elif self._slow_s:
+            time.sleep(self._slow_s)
+
+
 def train(network, options, dose_s):
     """Trains for ever; dose_s: {fault: seconds a step}, of this rank."""
     dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes)
@@ -156,6 +173,7 @@ def train(network, options, dose_s):
     loss_of = nn.CrossEntropyLoss()
     garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
     storage = Storage(options.data, options.mapped) if dose_s["storage"] else None
+    callback = Callback(dose_s["callback"], options.callback_computes)
     dist.barrier()
     begin = time.monotonic()
     for step, (images, labels) in enumerate(loader, 1):
@@ -165,6 +183,7 @@ def train(network, options, dose_s):
         loss = loss_of(network(images), labels)
         loss.backward()
         optimizer.step()
+        callback.after_step()
         if garbage and step % options.gc_every == 0:
             gc.collect()
         if step % options.report_every == 0:
@@ -186,6 +205,7 @@ def main():
     parser.add_argument("--fault-rank", type=int, default=1, help="who has it (default 1)")
     parser.add_argument("--dose", type=float, default=0, help="how much of it, see above")
     parser.add_argument("--loader-computes", action="store_true", help="it does not wait, it works")
+    parser.add_argument("--callback-computes", action="store_true", help="likewise")
     parser.add_argument("--gc-every", type=int, default=2, metavar="STEPS")
     parser.add_argument("--data", metavar="FILE", help="storage: what it reads, 256 KiB or more")
     parser.add_argument("--mapped", action="store_true", help="storage: by a map, not by reading")
