@@ -31,6 +31,7 @@ constexpr int64_t kUndecidedLimits = 3;  // an interval that reaches so many lim
 constexpr int64_t kUnmeasuredDivisor = 10;  // at most one other rank in so many without samples
 constexpr double kSameQuota = 0.05;         // quotas that differ by less are the same
 constexpr int64_t kOftenDivisor = 20;       // throttled in more than one period of so many
+constexpr int64_t kPlacesDivisor = 4;       // a place is named for at least so much of the unknown
 constexpr int64_t kReplayDivisor = 50;      // a replay that is off by more of a step is not used
 
 class CauseFinder {
@@ -227,6 +228,7 @@ class CauseFinder {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
       if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
+      AddPlaces(rank, &finding);
     }
     if (!finding.causes.empty()) finding.cost_all = CostOf(rank, taken);
     std::stable_sort(
@@ -307,6 +309,20 @@ class CauseFinder {
     if (!threads.has_value()) return;
     Cause* const cause = AddLonger(rank, compute_, threads->explained, finding, taken);
     if (cause != nullptr) cause->threads = threads;
+  }
+
+  // Where it stood in host code; not where most of its lead was taken from it, wherever it stood.
+  void AddPlaces(size_t rank, RankFinding* finding) const {
+    int64_t taken_ns = 0;
+    for (size_t i = 0; i < kCauses.size(); ++i) {
+      const bool taken = kCauses[i] == Part::kThrottled || kCauses[i] == Part::kWaitingForCpu;
+      if (taken) taken_ns += MeanOf(part_others_[i].Excess(rank));
+    }
+    const int64_t unknown_ns = finding->unexplained_ns();
+    if (unknown_ns <= limit_ns_ || taken_ns * 2 > finding->lead.est_ns) return;
+    const double least = static_cast<double>(unknown_ns) / kPlacesDivisor /
+                         static_cast<double>(answer_.ranks[rank].mean_step_ns);
+    finding->stood = StoodInOf(judged_.places, rank, input_.names, least);
   }
 
   // A cause by which the rank computes longer: of `times`, this part of what is more than the

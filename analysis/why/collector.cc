@@ -109,6 +109,12 @@ void Collector::OnSpanEnd(const timeline::Span& span) {
   const auto found = threads_.find(span.track);
   if (found == threads_.end()) return;
   Thread& thread = found->second;
+  if (const std::optional<StandsIn> stands = StandsInOf(texts_[span.category], texts_[span.name]);
+      stands.has_value()) {
+    if (span.clipped_begin || span.clipped_end) return;
+    processes_[thread.process].places.push_back({span.node_begin.ns, stands->tid, span.name});
+    return;
+  }
   TaskSpan task;
   task.begin_ns = span.node_begin.ns;
   task.end_ns = span.node_end.ns;
@@ -175,6 +181,8 @@ Collected Collector::Take() {
     const std::vector<timeline::Interval>& of_node = node_holes_[process.node];
     process.holes.insert(process.holes.end(), of_node.begin(), of_node.end());
     Sort(&process.holes);
+    std::sort(process.places.begin(), process.places.end(),
+              [](const PlaceSample& a, const PlaceSample& b) { return a.at_ns < b.at_ns; });
     collected.processes.push_back(std::move(process));
   }
   return collected;

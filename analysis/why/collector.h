@@ -35,6 +35,7 @@ struct CollectedProcess {
   std::vector<timeline::Interval> holes;     // with those of its node
   std::vector<CollectedThread> threads;      // that matter
   std::vector<std::string> accelerators;     // initialised
+  std::vector<PlaceSample> places;           // by time
   // Of all its threads: tasks whose end was recorded, without marks of ours and of Python's, and
   // when the last of them ended, in the node's clock; optimizer's steps and launches among them.
   uint64_t calls = 0;

@@ -118,6 +118,23 @@ TEST_F(CollectorTest, ThreadsThatNeitherLaunchNorStepNorTransferAreDropped) {
   EXPECT_EQ(collected.processes[0].launches(), 0u);
 }
 
+TEST_F(CollectorTest, WhereThreadsStandIsNoTask) {
+  collector_.OnSpanEnd(Span(kOther, "python 10: g (a.py:9)", 700, 701, "syncline"));
+  collector_.OnSpanEnd(Span(kOther, "python 10: f (a.py:3)", 650, 651, "syncline"));
+  timeline::Span clipped = Span(kOther, "python 10: f (a.py:3)", 800, 801, "syncline");
+  clipped.clipped_begin = true;
+  collector_.OnSpanEnd(clipped);
+  collector_.OnSpanEnd(Span(kOther, "python 10: f (a.py:3)", 800, 801, "mine"));
+  const Collected collected = collector_.Take();
+  const CollectedProcess& process = collected.processes[0];
+  ASSERT_THAT(process.places, SizeIs(2));
+  EXPECT_EQ(process.places[0].at_ns, 650);
+  EXPECT_EQ(process.places[0].tid, 10);
+  EXPECT_EQ(collected.names[process.places[0].name], "python 10: f (a.py:3)");
+  EXPECT_EQ(process.places[1].at_ns, 700);
+  EXPECT_THAT(process.threads, IsEmpty());
+}
+
 TEST_F(CollectorTest, APrimitivesShapeIsItsArgumentsWithoutTimes) {
   const auto primitive = [&](int64_t begin_ns, const std::string& shape, double took_ms) {
     timeline::Span span =

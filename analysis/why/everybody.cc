@@ -58,12 +58,19 @@ void FindTakerOfEverybody(const JobInput& input, const Judged& judged, Answer* a
   answer->everybody_taker = WhoTook(input, rank);
 }
 
+void FindPlaceOfEverybody(const JobInput& input, const Judged& judged, Answer* answer) {
+  const auto& parts = answer->everybody;
+  if (std::find(parts.begin(), parts.end(), Part::kHostCode) == parts.end()) return;
+  answer->everybody_stood = MostStoodIn(judged.places, input.names);
+}
+
 }  // namespace
 
 void FindEverybody(const JobInput& input, const Judged& judged, Answer* answer) {
   NoteQuotas(judged, answer);
   FindParts(answer);
   FindTakerOfEverybody(input, judged, answer);
+  FindPlaceOfEverybody(input, judged, answer);
 }
 
 }  // namespace syncline::analysis::why

@@ -67,6 +67,13 @@ struct CollectiveEntry {
   int64_t waited_ns = 0;   // how long, until left_ns
 };
 
+// Where a thread stood in Python at an instant.
+struct PlaceSample {
+  int64_t at_ns = 0;
+  int32_t tid = 0;  // as the process sees it
+  NameId name = 0;  // task_names.h: StandsInOf
+};
+
 struct RankInput {
   int32_t rank = -1;
   std::string node;
@@ -74,6 +81,7 @@ struct RankInput {
   std::string command;                       // "train.py"
   std::vector<ThreadInput> threads;          // that recorded tasks
   std::vector<CollectiveEntry> collectives;  // by entry
+  std::vector<PlaceSample> places;           // by time
   std::vector<OwnInterval> holes;            // in which tasks of the rank may be missing; by begin
   OwnInterval window;  // the part of the recording that was asked for, in its clock; begins at T
   std::optional<OwnInterval> ended;                  // the process ended in this time

@@ -385,6 +385,7 @@ void FillParts(const JobInput& input, const JudgeOptions& options, std::span<con
       of_rank.unblocked = of_rank.tables;
       PutBackBlocked(pieces, &of_rank.unblocked);
     }
+    judged->places.push_back(CountPlaces(rank, driver.tid, pieces));
     of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
     AddPrimitives(pieces, driver.spans, &of_rank);
   }
@@ -413,7 +414,7 @@ int64_t JudgedRank::OwnWork(size_t step) const {
 }
 
 Judged Judge(const JobInput& input, const JudgeOptions& options) {
-  Judged judged{TaskNames(input.names), {}, {}, {}, false, false, {}, Refusal::kNone, {}};
+  Judged judged{TaskNames(input.names), {}, {}, {}, {}, false, false, {}, Refusal::kNone, {}};
   for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
   CheckAccelerators(input, &judged);
   CheckEnds(input, &judged);

@@ -13,6 +13,7 @@
 
 #include "analysis/why/blocking_sites.h"
 #include "analysis/why/model.h"
+#include "analysis/why/places.h"
 #include "analysis/why/samples.h"
 #include "analysis/why/steps.h"
 #include "analysis/why/stretches.h"
@@ -75,6 +76,7 @@ struct JudgeOptions {
 struct Judged {
   TaskNames names;
   std::vector<JudgedRank> ranks;
+  std::vector<PlaceCounts> places;  // by rank
   Pairing pairing;
   // Of the judged steps, the collectives that all ranks entered: by step.
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;

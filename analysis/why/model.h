@@ -19,6 +19,7 @@
 #include "analysis/why/job_input.h"
 #include "analysis/why/part.h"
 #include "analysis/why/refusal.h"
+#include "analysis/why/stood_in.h"
 #include "analysis/why/thread_use.h"
 
 namespace syncline::analysis::why {
@@ -136,6 +137,9 @@ struct RankFinding {
   std::optional<ProcessorTime> processor;
   // By how much longer its oneDNN reorders data; nullopt: not certainly, or not above the limit.
   std::optional<MeanEstimate> reorders;
+  // Where it stood in host code more often than the others; nullopt: nowhere for certain, or where
+  // it stood is no sign of a cause.
+  std::optional<StoodIn> stood;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {
@@ -259,6 +263,8 @@ struct Answer {
   // Where waiting for a CPU is one of them: who ran while the rank waited that waits longest.
   std::optional<Taker> everybody_taker;
   size_t everybody_taker_rank = 0;  // index into `ranks`
+  // Where host code is one of them: the function in which the ranks stood most often in it.
+  std::optional<StoodIn> everybody_stood;
   std::optional<int64_t> clock_bound_ns;
   bool clock_bounds_hold = true;        // false: what was recorded contradicts the clocks
   std::optional<uint64_t> lost_events;  // nullopt: not known

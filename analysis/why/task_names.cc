@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 #include "analysis/names.h"
 #include "analysis/onednn.h"
@@ -14,6 +16,11 @@ constexpr std::string_view kPython = "python";
 constexpr std::string_view kOurs = "syncline";
 constexpr std::string_view kCollection = "garbage collection";
 constexpr std::string_view kAccelerator = "accelerator initialised: ";
+constexpr std::string_view kStands = "python ";
+constexpr std::string_view kKeepsLock = "keeps the lock";
+constexpr std::string_view kCalls = " > ";
+constexpr std::string_view kCaller = " < ";
+constexpr std::string_view kNoFrame = "-";
 
 constexpr std::array<std::string_view, 8> kContainers = {
     "DistributedDataParallel", "FSDP::",    "_c10d_functional", "c10d::", "Optimizer",
@@ -53,6 +60,37 @@ bool IsGarbageCollection(std::string_view category, std::string_view name) {
 }
 
 bool IsTransferThread(std::string_view name) { return name.find("gloo") != std::string_view::npos; }
+
+std::optional<StandsIn> StandsInOf(std::string_view name) {
+  if (!name.starts_with(kStands)) return std::nullopt;
+  name.remove_prefix(kStands.size());
+  StandsIn stands;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), stands.tid);
+  if (error != std::errc()) return std::nullopt;
+  name.remove_prefix(static_cast<size_t>(end - name.data()));
+  if (!name.starts_with(": ")) return std::nullopt;
+  name.remove_prefix(2);
+  stands.keeps_lock = name == kKeepsLock;
+  if (stands.keeps_lock) return stands;
+  const size_t calls = name.find(kCalls);
+  std::string_view own = name.substr(0, calls);
+  if (own != kNoFrame) {
+    for (size_t caller = own.find(kCaller); caller != std::string_view::npos;
+         caller = own.find(kCaller)) {
+      stands.own.push_back(own.substr(0, caller));
+      own.remove_prefix(caller + kCaller.size());
+    }
+    stands.own.push_back(own);
+  }
+  const bool is_own = calls == std::string_view::npos;
+  if (!is_own) stands.innermost = name.substr(calls + kCalls.size());
+  if (is_own && !stands.own.empty()) stands.innermost = stands.own[0];
+  return stands;
+}
+
+std::optional<StandsIn> StandsInOf(std::string_view category, std::string_view name) {
+  return category == kOurs ? StandsInOf(name) : std::nullopt;
+}
 
 std::string_view AcceleratorOf(std::string_view category, std::string_view name) {
   if (category != kOurs || !name.starts_with(kAccelerator)) return {};

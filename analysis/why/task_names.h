@@ -7,6 +7,7 @@
 #define SYNCLINE_ANALYSIS_WHY_TASK_NAMES_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,19 @@ uint8_t RolesOf(std::string_view name);
 bool IsGarbageCollection(std::string_view category, std::string_view name);
 // A thread that carries collectives out, by what it is called: "pt_gloo_runloop", "gloo_tcp_loop".
 bool IsTransferThread(std::string_view name);
+// Our hook's mark of where a thread stands in Python: "python 7: f (a.py:3) < train (a.py:9) > wait
+// (threading.py:320)" says that thread 7 is in `f`, the innermost function of the program's own,
+// which `train` called, and in `wait`, which `f` calls.
+struct StandsIn {
+  int32_t tid = 0;
+  bool keeps_lock = false;  // "python 7: keeps the lock": no more is known
+  // The program's own frames, the innermost first: "f (a.py:3)"; empty: there is none.
+  std::vector<std::string_view> own;
+  std::string_view innermost;  // "wait (threading.py:320)"; own[0] where that is it
+};
+// Of the name of a task whose category is the hook's; nullopt: another mark.
+std::optional<StandsIn> StandsInOf(std::string_view name);
+std::optional<StandsIn> StandsInOf(std::string_view category, std::string_view name);
 // "accelerator initialised: cuda" -> "cuda"; else empty.
 std::string_view AcceleratorOf(std::string_view category, std::string_view name);
 

@@ -197,6 +197,7 @@ class JobBuilder {
     job_.processes.push_back(process->key);
     rank.command = CommandOf(FactOf(*process, "command line"));
     rank.accelerators = process->accelerators;
+    rank.places = std::move(process->places);
     timeline::Placement& placement = PlacementOf(process->node);
     if (inputs_.build.window.has_value()) {
       rank.window = {placement.ClockNs(inputs_.build.window->begin),

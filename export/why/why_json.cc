@@ -28,6 +28,7 @@ using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
 using analysis::why::StepClass;
+using analysis::why::StoodIn;
 using analysis::why::Taker;
 using analysis::why::VerdictJsonName;
 using analysis::why::WorkDifference;
@@ -152,6 +153,18 @@ Json JsonOf(const Cause& cause) {
            })}};
 }
 
+Json JsonOf(const std::optional<StoodIn>& stood) {
+  if (!stood.has_value()) return nullptr;
+  return {{"place", stood->place.empty() ? Json() : Json(stood->place)},
+          {"within", stood->within.empty() ? Json() : Json(stood->within)},
+          {"samples", stood->samples},
+          {"host_samples", stood->host_samples},
+          {"kept_samples", stood->kept_samples},
+          {"kept_more", stood->kept_more},
+          {"others_samples", stood->others},
+          {"others_host_samples", stood->others_host}};
+}
+
 Json JsonOf(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   return {{"rank", rank.rank},
@@ -186,6 +199,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
                            })},
           {"shapes_known", finding.shapes_known},
           {"reorders_longer_ns", finding.reorders.has_value() ? JsonOf(*finding.reorders) : Json()},
+          {"python", JsonOf(finding.stood)},
           {"processor", JsonOf(finding.processor)}};
 }
 
@@ -288,7 +302,8 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
       {"closest", answer.closest.has_value() ? JsonOf(answer, *answer.closest) : Json()},
       {"everybody", std::move(everybody)},
       {"everybody_taker",
-       answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()}};
+       answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()},
+      {"everybody_python", JsonOf(answer.everybody_stood)}};
   json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["replay_error_ns"] = OrNull(answer.replay_error_ns);

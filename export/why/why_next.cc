@@ -17,6 +17,7 @@ using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
+using analysis::why::StoodIn;
 using analysis::why::Taker;
 
 constexpr size_t kShownMax = 6;
@@ -125,11 +126,33 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
   }
 }
 
+// `finding` has one.
+std::string ForPlace(const Answer& answer, const RankFinding& finding) {
+  const RankSummary& rank = answer.ranks[finding.index];
+  const StoodIn& stood = *finding.stood;
+  if (IsHeldUpByItsThreads(answer, finding)) {
+    return absl::StrCat("see which threads of ", OnNode(rank), " run Python meanwhile: ",
+                        "`syncline stacks` a few times, or py-spy on pid ", rank.pid);
+  }
+  if (stood.place.empty()) {
+    return absl::StrCat("find out what Python code ", OnNode(rank),
+                        " runs between its operators: ", "py-spy on pid ", rank.pid,
+                        ", or marks in your own code ", "(torch.profiler.record_function)");
+  }
+  const std::string within =
+      stood.within.empty()
+          ? ""
+          : absl::StrCat(", in what it calls (", Printed(stood.within, kPlaceColumns), ")");
+  return absl::StrCat("look at ", Printed(stood.place, kPlaceColumns), within, ": ", OnNode(rank),
+                      " spends more time there than the others");
+}
+
 std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
+  if (finding.stood.has_value()) return ForPlace(answer, finding);
   if (!rank.taken_away_known || !IsCompared(finding)) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
@@ -162,6 +185,17 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
                       "--for 60s`) shows whether the lead stays");
 }
 
+std::string ForPlaceOfEverybody(const StoodIn& stood) {
+  const std::string place = Printed(stood.place, kPlaceColumns);
+  if (stood.within.find("(torch/") != std::string::npos) {
+    return absl::StrCat("most of host code is PyTorch's own, called by ", place,
+                        ": fewer and larger operators make less of it (larger batches, ",
+                        "torch.compile)");
+  }
+  return absl::StrCat("look at ", place,
+                      ", where all ranks spend time: make it shorter, or move it out of the step");
+}
+
 std::string ForEverybody(const Answer& answer, Part part) {
   switch (part) {
     case Part::kThrottled:
@@ -187,6 +221,7 @@ std::string ForEverybody(const Answer& answer, Part part) {
     case Part::kGarbageCollection:
       return "call gc.freeze() after set-up, or collect garbage less often, on all ranks";
     case Part::kHostCode:
+      if (answer.everybody_stood.has_value()) return ForPlaceOfEverybody(*answer.everybody_stood);
       return "find out what the ranks do between their operators: sample their stacks (py-spy, "
              "gdb), "
              "or mark your own code (torch.profiler.record_function)";
@@ -204,6 +239,7 @@ std::vector<std::string> NextSentences(const Answer& answer) {
       for (const Cause& cause : finding.causes) {
         next.push_back(ForCause(answer.ranks[finding.index], cause));
       }
+      if (finding.stood.has_value()) next.push_back(ForPlace(answer, finding));
     }
     if (!finding.mostly_explained()) next.push_back(ForUnknown(answer, finding));
   }

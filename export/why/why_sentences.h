@@ -20,6 +20,9 @@ namespace syncline::report {
 // are long.
 inline constexpr size_t kGroupColumns = 240;
 
+// Of where a rank stood: "function (file:line)".
+inline constexpr size_t kPlaceColumns = 160;
+
 // Of a loader's worker: blocked for a smaller part of its time is not said.
 inline constexpr double kLoaderBlockedLeast = 0.2;
 
@@ -71,6 +74,11 @@ bool IsCompared(const analysis::why::RankFinding& finding);
 bool SleepsAtHome(const analysis::why::Answer& answer, const analysis::why::RankFinding& finding);
 // Who ran meanwhile; `answer` has an everybody_taker.
 std::string EverybodyTakerSentence(const analysis::why::Answer& answer);
+// A late rank sleeps while the lock of its Python interpreter is kept: where it stands is no hint.
+bool IsHeldUpByItsThreads(const analysis::why::Answer& answer,
+                          const analysis::why::RankFinding& finding);
+// Where the ranks stood in host code; `answer` has an everybody_stood.
+std::string EverybodyStoodSentence(const analysis::why::Answer& answer);
 // What was looked at and is not the cause; what is not certain enough to be one.
 std::vector<std::string> LookedAtSentences(const analysis::why::Answer& answer,
                                            const analysis::why::RankFinding& finding);

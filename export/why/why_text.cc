@@ -196,6 +196,9 @@ void WriteVerdict(const Answer& answer, LabelledText* writer) {
     if (part == Part::kWaitingForCpu && answer.everybody_taker.has_value()) {
       everybody.push_back(EverybodyTakerSentence(answer));
     }
+    if (part == Part::kHostCode && answer.everybody_stood.has_value()) {
+      everybody.push_back(EverybodyStoodSentence(answer));
+    }
   }
   writer->Say("ALL", everybody);
   writer->Say("NETWORK", NetworkSentences(answer.network));

@@ -22,6 +22,7 @@ using analysis::why::PartName;
 using analysis::why::ProcessorTime;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
+using analysis::why::StoodIn;
 using analysis::why::Taker;
 using analysis::why::WorkDifference;
 
@@ -123,7 +124,57 @@ std::string WorkText(const WorkDifference& one) {
                          one.own, one.others);
 }
 
+// ", there mostly in wait (threading.py)".
+std::string WithinText(const StoodIn& stood) {
+  if (stood.within.empty()) return "";
+  return absl::StrCat(", there mostly in ", Printed(stood.within, kPlaceColumns));
+}
+
+// Of the other rank, or the one in the middle.
+std::string OthersText(const Answer& answer, const StoodIn& stood) {
+  const std::string count = stood.others == 0 ? "none" : absl::StrCat(stood.others);
+  return absl::StrCat("; of the ", stood.others_host, " of the other rank",
+                      answer.ranks.size() > 2 ? " in the middle " : " ", count);
+}
+
+std::string KeptText(const StoodIn& stood) {
+  if (stood.kept_samples == 0) return "";
+  return absl::StrCat("; ", stood.kept_samples, " cannot tell where: Python, or C code that ",
+                      "keeps the interpreter's lock, ran without a pause");
+}
+
+std::string StoodSentence(const Answer& answer, const RankFinding& finding) {
+  const StoodIn& stood = *finding.stood;
+  if (IsHeldUpByItsThreads(answer, finding)) {
+    return absl::StrCat("in ", stood.kept_samples, " of ", stood.host_samples,
+                        " samples in host code the interpreter's lock was kept, although the rank ",
+                        "sleeps: another Python thread of its process seems to hold it up");
+  }
+  if (stood.place.empty()) {
+    return absl::StrCat(stood.samples, " of ", stood.host_samples,
+                        " samples of its Python stack in host code find Python running, or C ",
+                        "code that keeps the interpreter's lock, too briefly to tell where",
+                        OthersText(answer, stood));
+  }
+  return absl::StrCat("of ", stood.host_samples, " samples of its Python stack in host code ",
+                      stood.samples, stood.samples == 1 ? " is in " : " are in ",
+                      Printed(stood.place, kPlaceColumns), WithinText(stood),
+                      OthersText(answer, stood), KeptText(stood));
+}
+
 }  // namespace
+
+bool IsHeldUpByItsThreads(const Answer& answer, const RankFinding& finding) {
+  return finding.stood.has_value() && finding.stood->kept_more && SleepsAtHome(answer, finding);
+}
+
+std::string EverybodyStoodSentence(const Answer& answer) {
+  const StoodIn& stood = *answer.everybody_stood;
+  return absl::StrCat("of ", stood.host_samples,
+                      " samples of the ranks' Python stacks in host code ", stood.samples,
+                      " are in ", Printed(stood.place, kPlaceColumns), WithinText(stood),
+                      KeptText(stood));
+}
 
 std::vector<std::string> UnknownSentences(const Answer& answer, const RankFinding& finding) {
   if (!finding.work.empty()) {
@@ -167,12 +218,13 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
                     Ms(SleepsLongerNs(answer, finding)), " ms a step longer in its own work (",
                     known ? "a lock, a connection, a sleep" : "a file, a lock, a sleep",
                     "); what it waits for was not recorded");
-  } else {
+  } else if (!finding.stood.has_value()) {
     absl::StrAppend(
         &text, ": nothing that was measured explains it for certain. It accuses nobody: a slower ",
         "core does the same in a healthy job");
   }
   std::vector<std::string> lines = {std::move(text)};
+  if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
   if (std::string most = LargestDifference(answer, finding); !most.empty()) {
     lines.push_back(std::move(most));
   }
@@ -200,7 +252,9 @@ std::vector<std::string> RemainderSentences(const Answer& answer, const RankFind
   std::string text = absl::StrCat("not explained: ", Ms(finding.unexplained_ns()), " ms of the ",
                                   Ms(finding.lead.est_ns), " ms");
   const std::string most = LargestDifference(answer, finding);
-  return {most.empty() ? text : absl::StrCat(text, "; ", most)};
+  std::vector<std::string> lines = {most.empty() ? text : absl::StrCat(text, "; ", most)};
+  if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
+  return lines;
 }
 
 }  // namespace syncline::report

@@ -199,7 +199,9 @@ void FakeJob::WorkUntilLaunch(size_t rank, const Trouble* trouble) {
     Run(rank, trouble->garbage_ns);
     Span(rank, "garbage collection", "python", begin_ns, 0);
   }
-  Run(rank, 200 * kUs + (trouble != nullptr ? trouble->host_ns : 0));  // the program's own
+  const int64_t own_ns = clock.now_ns;
+  Run(rank, 200 * kUs + (trouble != nullptr ? trouble->host_ns : 0));
+  own_code_[rank].push_back({own_ns, clock.now_ns});
   if (trouble != nullptr && trouble->blocked_ns > 0) {
     clock.major_faults += kFaultsAtOnce;
     clock.full_memory += trouble->full_memory;
@@ -291,6 +293,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
   const size_t ranks = options_.ranks;
   clocks_.resize(ranks);
   wait_ns_.resize(ranks, 0);
+  own_code_.resize(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) {
     RankInput& input = input_.ranks.emplace_back();
     input.rank = static_cast<int32_t>(rank);

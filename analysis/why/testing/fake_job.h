@@ -74,6 +74,8 @@ class FakeJob {
   JobInput& input() { return input_; }
   // Of a rank, all steps: what was put in.
   int64_t wait_ns(size_t rank) const { return wait_ns_[rank]; }
+  // Of a rank: when the program's own code ran.
+  const std::vector<OwnInterval>& own_code(size_t rank) const { return own_code_[rank]; }
 
  private:
   struct Clock {  // of a rank: the truth, and what its counters show
@@ -118,6 +120,7 @@ class FakeJob {
   std::deque<evidence::Evidence> evidence_;
   std::vector<Clock> clocks_;
   std::vector<int64_t> wait_ns_;
+  std::vector<std::vector<OwnInterval>> own_code_;
   uint64_t collectives_ = 0;
 };
 

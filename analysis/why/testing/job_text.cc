@@ -102,6 +102,9 @@ void WriteRank(const RankInput& rank, std::string* out) {
   for (const OwnInterval& hole : rank.holes) {
     absl::StrAppend(out, "hole ", hole.begin_ns, " ", hole.end_ns, "\n");
   }
+  for (const PlaceSample& one : rank.places) {
+    absl::StrAppend(out, "stands ", one.at_ns, " ", one.tid, " ", one.name, "\n");
+  }
   int64_t at_ns = 0;
   for (const CollectiveEntry& one : rank.collectives) {
     absl::StrAppend(out, "c ", one.group, " ", one.number, " ", one.name, " ",
@@ -226,6 +229,12 @@ class Reader {
       OwnInterval& hole = Rank().holes.emplace_back();
       hole.begin_ns = Number();
       hole.end_ns = Number();
+    } else if (kind == "stands") {
+      PlaceSample& place = Rank().places.emplace_back();
+      place.at_ns = Number();
+      place.tid = Number<int32_t>();
+      place.name = Number<NameId>();
+      wrong_ |= place.name >= job_.input.names.size();
     } else if (kind == "c") {
       CollectiveEntry& entry = Rank().collectives.emplace_back();
       entry.group = Number<uint32_t>();
@@ -385,6 +394,7 @@ void DropNames(JobInput* job) {
   };
   for (RankInput& rank : job->ranks) {
     for (CollectiveEntry& entry : rank.collectives) renew(&entry.name);
+    for (PlaceSample& place : rank.places) renew(&place.name);
     for (ThreadInput& thread : rank.threads) {
       for (TaskSpan& span : thread.spans) {
         renew(&span.name);
@@ -442,6 +452,7 @@ OwnedJob Reduced(const JobInput& job, size_t steps) {
     }
     std::erase_if(rank.collectives,
                   [&](const CollectiveEntry& entry) { return entry.entered_ns >= end_ns; });
+    std::erase_if(rank.places, [&](const PlaceSample& place) { return place.at_ns >= end_ns; });
     rank.window.end_ns = std::min(rank.window.end_ns, end_ns);
     if (rank.evidence != nullptr) {
       rank.evidence = &owned.evidence.emplace_back(Until(*rank.evidence, end_ns));

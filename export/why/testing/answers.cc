@@ -16,6 +16,7 @@ using analysis::why::PartTable;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Refusal;
+using analysis::why::StoodIn;
 using analysis::why::Taker;
 using analysis::why::Verdict;
 
@@ -138,6 +139,10 @@ std::vector<Answer> AnswersWithNames(const std::string& name) {
     RankFinding other = answer.findings[0];
     other.index = 0;
     other.causes.clear();
+    other.stood = StoodIn{name, name, 1, 2};
+    answer.everybody = {Part::kHostCode};
+    answer.everybody_stood = other.stood;
+    answer.findings.push_back(other);
     other.work = {{name, false, 1, 2}, {name, true, 1, 2}};
     answer.findings.push_back(other);
     answer.notes.assign(9, name);

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/why/places.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "analysis/why/task_names.h"
+
+namespace syncline::analysis::why {
+namespace {
+
+constexpr double kErrors = 3;          // standard errors
+constexpr uint64_t kSamplesLeast = 8;  // in one place
+constexpr double kLarger = 1.1;
+constexpr double kAlmostAll = 0.8;        // of what the place with the largest excess has
+constexpr double kAsCertain = 0.95;       // of the most certain one's standard errors
+constexpr uint64_t kTogetherLeast = 20;   // of all ranks, in host code
+constexpr uint64_t kTogetherDivisor = 4;  // of them in one place
+
+// Of one place.
+struct Stood {
+  uint64_t samples = 0;
+  uint64_t depth = 0;  // of all samples together: how many of the program's functions it called
+  std::map<size_t, uint64_t> by_step;
+  std::map<std::string_view, uint64_t> within;
+
+  void Add(size_t step) {
+    ++samples;
+    ++by_step[step];
+  }
+  double variance() const {
+    double sum = 0;
+    for (const auto& [step, count] : by_step) {
+      sum += static_cast<double>(count) * static_cast<double>(count);
+    }
+    return sum;
+  }
+  double mean_depth() const { return static_cast<double>(depth) / static_cast<double>(samples); }
+};
+
+// Of one rank, or of several.
+struct Places {
+  std::map<std::string_view, Stood> by_name;  // functions and their lines
+  Stood kept;                                 // the interpreter's lock
+  uint64_t untold = 0;                        // these, and others that do not say where
+  uint64_t host_samples = 0;
+};
+
+bool IsLine(std::string_view place) { return place.ends_with(')'); }
+
+// "f (a.py:3)" -> "f (a.py"; empty: no frame of Python's.
+std::string_view FunctionOf(std::string_view place) {
+  const size_t line = place.rfind(':');
+  return !IsLine(place) || line == std::string_view::npos ? std::string_view()
+                                                          : place.substr(0, line);
+}
+
+std::string Named(std::string_view place) {
+  return IsLine(place) ? std::string(place) : std::string(place) + ")";
+}
+
+// `innermost_only`: of the program's frames, not its callers.
+void Add(const HostSample& sample, std::span<const std::string> names, bool innermost_only,
+         Places* places) {
+  ++places->host_samples;
+  std::optional<StandsIn> stands = StandsInOf(names[sample.name]);
+  if (!stands.has_value()) {  // a name that was replaced
+    ++places->untold;
+    return;
+  }
+  if (stands->keeps_lock) places->kept.Add(sample.step);
+  if (FunctionOf(stands->innermost).empty()) {
+    ++places->untold;
+    return;
+  }
+  if (stands->own.empty()) stands->own.push_back(stands->innermost);
+  if (innermost_only) stands->own.resize(1);
+  const std::string_view ran = FunctionOf(stands->innermost);
+  std::vector<std::string_view> counted;  // what calls itself is there more than once
+  for (size_t depth = 0; depth < stands->own.size(); ++depth) {
+    const std::string_view function = FunctionOf(stands->own[depth]);
+    if (function.empty()) continue;
+    for (const std::string_view place : {function, stands->own[depth]}) {
+      if (std::find(counted.begin(), counted.end(), place) != counted.end()) continue;
+      counted.push_back(place);
+      Stood& stood = places->by_name[place];
+      stood.Add(sample.step);
+      stood.depth += depth;
+      if (ran != function) ++stood.within[ran];
+    }
+  }
+}
+
+Places PlacesOf(const PlaceCounts& counts, std::span<const std::string> names) {
+  Places places;
+  for (const HostSample& sample : counts.host) Add(sample, names, false, &places);
+  return places;
+}
+
+StoodIn Told(std::string_view place, const Stood& stood, const Places& places) {
+  StoodIn told;
+  told.place = place.empty() ? "" : Named(place);
+  told.samples = stood.samples;
+  told.host_samples = places.host_samples;
+  told.kept_samples = places.kept.samples;
+  for (const auto& [function, samples] : stood.within) {
+    if (samples * 2 > stood.samples) told.within = Named(function);
+  }
+  return told;
+}
+
+// What a rank has of one place beyond the median of the others.
+struct Excess {
+  std::string_view place;
+  const Stood* stood = nullptr;
+  uint64_t others = 0;       // of the one in the middle, there
+  uint64_t others_host = 0;  // of that one, in host code
+  double more = 0;           // samples, of as many as this rank has in all
+  double errors = 0;         // in standard errors
+
+  bool certain() const { return errors > kErrors && stood->samples >= kSamplesLeast; }
+  // It has a larger part of host code there than the others: else it is only slower in all of it.
+  bool special(uint64_t host_samples) const {
+    return static_cast<double>(stood->samples * others_host) >
+           kLarger * static_cast<double>(others * host_samples);
+  }
+};
+
+// Another rank's samples in one place.
+struct Other {
+  uint64_t samples = 0;
+  double most = 0;  // as many as this rank would have, with those that do not tell where
+  double variance = 0;
+  uint64_t host_samples = 0;
+};
+
+Other OtherOf(const Stood* stood, const Places& places, double scale) {
+  Other other;
+  other.host_samples = places.host_samples;
+  double most = static_cast<double>(places.untold);
+  if (stood != nullptr) {
+    other.samples = stood->samples;
+    other.variance = stood->variance() * scale * scale;
+    most += static_cast<double>(stood->samples);
+  }
+  other.most = most * scale;
+  return other;
+}
+
+Excess ExcessOf(std::string_view place, const Stood& stood, std::vector<Other> others) {
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end(),
+                   [](const Other& a, const Other& b) { return a.most < b.most; });
+  Excess excess{place, &stood, middle->samples, middle->host_samples};
+  excess.more = static_cast<double>(stood.samples) - middle->most;
+  const double variance = stood.variance() + middle->variance;
+  if (excess.more > 0) excess.errors = excess.more / std::sqrt(variance);
+  return excess;
+}
+
+// Of the places that have nearly all of the excess, those that are about as certain as any; of
+// these the one that is called by the others, and of a function and its line the line.
+const Excess* Closest(const std::vector<Excess>& found) {
+  double most = 0;
+  for (const Excess& one : found) most = std::max(most, one.more);
+  double errors = 0;
+  for (const Excess& one : found) {
+    if (one.more >= most * kAlmostAll) errors = std::max(errors, one.errors);
+  }
+  const Excess* closest = nullptr;
+  const auto comes_before = [](const Excess& a, const Excess& b) {
+    return std::tuple(-a.stood->mean_depth(), IsLine(a.place), a.more) >
+           std::tuple(-b.stood->mean_depth(), IsLine(b.place), b.more);
+  };
+  for (const Excess& one : found) {
+    if (one.more < most * kAlmostAll || one.errors < errors * kAsCertain) continue;
+    if (closest == nullptr || comes_before(one, *closest)) closest = &one;
+  }
+  return closest;
+}
+
+}  // namespace
+
+PlaceCounts CountPlaces(const RankInput& rank, int32_t driver_tid, std::span<const Piece> pieces) {
+  PlaceCounts counts;
+  auto piece = pieces.begin();
+  for (const PlaceSample& sample : rank.places) {
+    if (sample.tid != driver_tid) continue;
+    while (piece != pieces.end() && piece->end_ns <= sample.at_ns) ++piece;
+    if (piece == pieces.end()) break;
+    if (piece->step < 0 || sample.at_ns < piece->begin_ns) continue;
+    ++counts.samples;
+    if (piece->part != Part::kHostCode) continue;
+    counts.host.push_back({static_cast<size_t>(piece->step), sample.name});
+  }
+  return counts;
+}
+
+std::optional<StoodIn> StoodInOf(std::span<const PlaceCounts> ranks, size_t rank,
+                                 std::span<const std::string> names, double least_per_sample) {
+  const PlaceCounts& counts = ranks[rank];
+  const Places own = PlacesOf(counts, names);
+  std::vector<Places> others;
+  std::vector<double> scales;  // ranks that were looked at less often have fewer of all samples
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i == rank || ranks[i].samples * 4 < counts.samples * 3) continue;
+    others.push_back(PlacesOf(ranks[i], names));
+    scales.push_back(static_cast<double>(counts.samples) /
+                     static_cast<double>(std::max<uint64_t>(1, ranks[i].samples)));
+  }
+  if (others.empty() || others.size() * 2 < ranks.size() - 1) return std::nullopt;
+  const double least = least_per_sample * static_cast<double>(counts.samples);
+  std::vector<Excess> found;
+  for (const auto& [place, stood] : own.by_name) {
+    std::vector<Other> of_others;
+    for (size_t i = 0; i < others.size(); ++i) {
+      const auto there = others[i].by_name.find(place);
+      const Stood* const its = there == others[i].by_name.end() ? nullptr : &there->second;
+      of_others.push_back(OtherOf(its, others[i], scales[i]));
+    }
+    const Excess excess = ExcessOf(place, stood, std::move(of_others));
+    const bool special = excess.others == 0 || excess.special(own.host_samples);
+    if (special && excess.certain() && excess.more >= least) found.push_back(excess);
+  }
+  std::vector<Other> kept_by_others;
+  for (size_t i = 0; i < others.size(); ++i) {
+    kept_by_others.push_back(OtherOf(nullptr, others[i], scales[i]));
+    kept_by_others.back().samples = others[i].kept.samples;
+    kept_by_others.back().variance = others[i].kept.variance() * scales[i] * scales[i];
+  }
+  const Excess kept = ExcessOf("", own.kept, std::move(kept_by_others));
+  const Excess* closest = Closest(found);
+  if (closest == nullptr && kept.certain() && kept.more >= least) closest = &kept;
+  if (closest == nullptr) return std::nullopt;
+  StoodIn told = Told(closest->place, *closest->stood, own);
+  told.kept_more = kept.certain();
+  told.others = closest->others;
+  told.others_host = closest->others_host;
+  return told;
+}
+
+std::optional<StoodIn> MostStoodIn(std::span<const PlaceCounts> ranks,
+                                   std::span<const std::string> names) {
+  Places together;
+  std::vector<Places> each(ranks.size());
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (const HostSample& sample : ranks[rank].host) {
+      Add(sample, names, true, &together);
+      Add(sample, names, true, &each[rank]);
+    }
+  }
+  if (together.host_samples < kTogetherLeast) return std::nullopt;
+  const auto is_common = [&](std::string_view place) {
+    const auto of_rank = [&](const Places& one) {
+      const auto there = one.by_name.find(place);
+      return there != one.by_name.end() &&
+             there->second.samples * kTogetherDivisor >= one.host_samples;
+    };
+    return std::count_if(each.begin(), each.end(), of_rank) * 2 >
+           static_cast<int64_t>(ranks.size());
+  };
+  const std::pair<const std::string_view, Stood>* most = nullptr;
+  for (const auto& one : together.by_name) {
+    if (one.second.samples * kTogetherDivisor < together.host_samples) continue;
+    if (!is_common(one.first)) continue;
+    if (most == nullptr || std::pair(one.second.samples, IsLine(one.first)) >
+                               std::pair(most->second.samples, IsLine(most->first))) {
+      most = &one;
+    }
+  }
+  if (most == nullptr) return std::nullopt;
+  return Told(most->first, most->second, together);
+}
+
+}  // namespace syncline::analysis::why
