@@ -283,6 +283,10 @@ def judge(label, answer):
             return Outcome("wrong", f"rank {rank} stands in {place}")
     if label.kind == "callback" and not any(rank["causes"] for rank in verdict["ranks"]):
         said = f"rank {label.rank} {label.cause}"
+        # Python that computes may be all that is known.
+        python = [r["rank"] for r in verdict["ranks"] if (r["python"] or {}).get("kept_more")]
+        if not places and label.variant == "computes" and python == [label.rank]:
+            return Outcome("right", f"rank {label.rank} runs Python")
         return Outcome("right", said) if places else Outcome("missed", verdict["kind"])
     named = [rank for rank in verdict["ranks"] if rank["causes"]]
     if verdict["kind"] != "cause" or not named:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -15,8 +16,10 @@ namespace {
 constexpr double kErrors = 3;          // standard errors
 constexpr uint64_t kSamplesLeast = 8;  // in one place
 constexpr double kLarger = 1.1;
-constexpr double kAlmostAll = 0.8;        // of what the place with the largest excess has
+constexpr double kMostOfIt = 0.6;         // of what the place with the largest excess has
 constexpr double kAsCertain = 0.95;       // of the most certain one's standard errors
+constexpr uint64_t kAlone = 20;           // the others have fewer than one sample in so many
+constexpr uint64_t kTrainingDivisor = 4;  // of all samples beside host code
 constexpr uint64_t kTogetherLeast = 20;   // of all ranks, in host code
 constexpr uint64_t kTogetherDivisor = 4;  // of them in one place
 
@@ -100,6 +103,20 @@ Places PlacesOf(const PlaceCounts& counts, std::span<const std::string> names) {
   return places;
 }
 
+// Places in which ranks are while they compute and wait, too.
+std::set<std::string_view> TrainingOf(std::span<const PlaceCounts> ranks,
+                                      std::span<const std::string> names) {
+  Places beside;
+  for (const PlaceCounts& rank : ranks) {
+    for (const NameId name : rank.others) Add({0, name}, names, false, &beside);
+  }
+  std::set<std::string_view> training;
+  for (const auto& [place, stood] : beside.by_name) {
+    if (stood.samples * kTrainingDivisor >= beside.host_samples) training.insert(place);
+  }
+  return training;
+}
+
 StoodIn Told(std::string_view place, const Stood& stood, const Places& places) {
   StoodIn told;
   told.place = place.empty() ? "" : Named(place);
@@ -122,6 +139,8 @@ struct Excess {
   double errors = 0;         // in standard errors
 
   bool certain() const { return errors > kErrors && stood->samples >= kSamplesLeast; }
+  // The others are hardly ever there.
+  bool alone() const { return others * kAlone <= stood->samples; }
   // It has a larger part of host code there than the others: else it is only slower in all of it.
   bool special(uint64_t host_samples) const {
     return static_cast<double>(stood->samples * others_host) >
@@ -161,14 +180,21 @@ Excess ExcessOf(std::string_view place, const Stood& stood, std::vector<Other> o
   return excess;
 }
 
-// Of the places that have nearly all of the excess, those that are about as certain as any; of
-// these the one that is called by the others, and of a function and its line the line.
+// Of the places that have most of the excess, those where the others are not, if there are any, and
+// of these those that are about as certain as any: the one that is called by the others, and of a
+// function and its line the line.
 const Excess* Closest(const std::vector<Excess>& found) {
   double most = 0;
   for (const Excess& one : found) most = std::max(most, one.more);
+  const auto has_most = [&](const Excess& one) { return one.more >= most * kMostOfIt; };
+  const bool any_alone = std::any_of(
+      found.begin(), found.end(), [&](const Excess& one) { return has_most(one) && one.alone(); });
+  const auto counts = [&](const Excess& one) {
+    return has_most(one) && (one.alone() || !any_alone);
+  };
   double errors = 0;
   for (const Excess& one : found) {
-    if (one.more >= most * kAlmostAll) errors = std::max(errors, one.errors);
+    if (counts(one)) errors = std::max(errors, one.errors);
   }
   const Excess* closest = nullptr;
   const auto comes_before = [](const Excess& a, const Excess& b) {
@@ -176,7 +202,7 @@ const Excess* Closest(const std::vector<Excess>& found) {
            std::tuple(-b.stood->mean_depth(), IsLine(b.place), b.more);
   };
   for (const Excess& one : found) {
-    if (one.more < most * kAlmostAll || one.errors < errors * kAsCertain) continue;
+    if (!counts(one) || one.errors < errors * kAsCertain) continue;
     if (closest == nullptr || comes_before(one, *closest)) closest = &one;
   }
   return closest;
@@ -193,7 +219,10 @@ PlaceCounts CountPlaces(const RankInput& rank, int32_t driver_tid, std::span<con
     if (piece == pieces.end()) break;
     if (piece->step < 0 || sample.at_ns < piece->begin_ns) continue;
     ++counts.samples;
-    if (piece->part != Part::kHostCode) continue;
+    if (piece->part != Part::kHostCode) {
+      counts.others.push_back(sample.name);
+      continue;
+    }
     counts.host.push_back({static_cast<size_t>(piece->step), sample.name});
   }
   return counts;
@@ -214,7 +243,9 @@ std::optional<StoodIn> StoodInOf(std::span<const PlaceCounts> ranks, size_t rank
   if (others.empty() || others.size() * 2 < ranks.size() - 1) return std::nullopt;
   const double least = least_per_sample * static_cast<double>(counts.samples);
   std::vector<Excess> found;
+  const std::set<std::string_view> training = TrainingOf(ranks, names);
   for (const auto& [place, stood] : own.by_name) {
+    if (training.contains(place)) continue;
     std::vector<Other> of_others;
     for (size_t i = 0; i < others.size(); ++i) {
       const auto there = others[i].by_name.find(place);

@@ -31,6 +31,7 @@ struct HostSample {
 struct PlaceCounts {
   uint64_t samples = 0;          // of the driver, in judged steps
   std::vector<HostSample> host;  // of them, in host code; by time
+  std::vector<NameId> others;    // and in other parts
 };
 
 // `pieces`: of the driver, in order.
@@ -40,10 +41,12 @@ PlaceCounts CountPlaces(const RankInput& rank, int32_t driver_tid, std::span<con
 // (the variance of a count is the sum of the squares of its steps'; those of the others that do not
 // tell where count as if they were there; all as if ranks had as many samples), in a larger part of
 // host code than they, and by at least `least_per_sample` of all its samples (0 to 1). Functions
-// and their lines are looked at, with what they call. Of the places that have nearly all of what
-// the one with most of it has, the most certain one is taken, of those that are as certain what the
-// others call. Where there is none, that Python or C code kept the interpreter's lock is looked at
-// likewise. nullopt: neither; or fewer than half of the others have three quarters as many samples.
+// and their lines are looked at, with what they call, but for those that a quarter of all samples
+// beside host code are in, too: the training itself. Of the places that have most of what the one
+// with most of it has, those where the others hardly ever are come first, then the most certain
+// one, and of those that are as certain what the others call. Where there is none, that Python or C
+// code kept the interpreter's lock is looked at likewise. nullopt: neither; or fewer than half of
+// the others have three quarters as many samples.
 std::optional<StoodIn> StoodInOf(std::span<const PlaceCounts> ranks, size_t rank,
                                  std::span<const std::string> names, double least_per_sample);
 

@@ -77,6 +77,7 @@ TEST(CountPlaces, TakesTheDriverInHostCodeOfJudgedSteps) {
   EXPECT_EQ(counts.host[0].name, 1);
   EXPECT_EQ(counts.host[1].step, 1);
   EXPECT_EQ(counts.host[1].name, 4);
+  EXPECT_THAT(counts.others, ElementsAre(3));
 }
 
 // Two ranks or more that were looked at 100 times each, unless it is said otherwise: samples in
@@ -90,8 +91,8 @@ class Looks {
     rank.samples = samples;
     for (const auto& [text, count] : counts) {
       names_.push_back(std::string("python 1: ") + text);
-      for (size_t step = 0; step < count; ++step) {
-        rank.host.push_back({step, static_cast<NameId>(names_.size() - 1)});
+      for (size_t i = 0; i < count; ++i) {
+        rank.host.push_back({rank.host.size(), static_cast<NameId>(names_.size() - 1)});
       }
     }
     return *this;
@@ -145,6 +146,27 @@ TEST(StoodInOf, NamesTheCallerThatTheOthersDoNotHave) {
   const Looks looks = Looks().Rank({{kShared, 20}}).Rank({{kShared, 20}, {kOwn, 52}});
   EXPECT_EQ(PlaceOf(looks.Of(1)), "save (a.py:12)");
   EXPECT_EQ(looks.Of(1)->within, "retry (a.py)");
+}
+
+TEST(StoodInOf, TheTrainingItselfIsNoPlace) {
+  Looks looks = Looks()
+                    .Rank({{"train (a.py:9)", 5}, {"- > f (c.py:1)", 2}})
+                    .Rank({{"step (a.py:5) < train (a.py:20)", 13}, {"train (a.py:9)", 15}});
+  EXPECT_EQ(PlaceOf(looks.Of(1)), "train (a.py)");
+  // All that ranks compute is called by it, in the same line.
+  for (PlaceCounts& rank : looks.ranks()) rank.others.assign(80, 1);
+  EXPECT_EQ(PlaceOf(looks.Of(1)), "step (a.py:5)");
+}
+
+// As in a real job: by chance what calls it has a little more.
+TEST(StoodInOf, NamesAFunctionOfTheRanksAloneBeforeWhatCallsIt) {
+  const Looks looks =
+      Looks()
+          .Rank({{"train (a.py:9)", 3}, {"keeps the lock", 2}, {"- > f (c.py:1)", 1}})
+          .Rank({{"step (a.py:5) < train (a.py:20)", 23},
+                 {"train (a.py:9)", 11},
+                 {"keeps the lock", 2}});
+  EXPECT_EQ(PlaceOf(looks.Of(1)), "step (a.py:5)");
 }
 
 TEST(StoodInOf, NamesTheCallerOfSeveral) {

@@ -86,13 +86,12 @@ TEST(WhyStood, SamplesThatDoNotTellAreSaid) {
   StoodIn stood = Stood();
   stood.kept_samples = 9;
   EXPECT_THAT(FlatText(Unknown(stood)), HasSubstr("; 9 cannot tell where: Python, or C code that "
-                                                  "keeps the interpreter's lock, ran without a "
-                                                  "pause\n"));
+                                                  "keeps the interpreter's lock, ran\n"));
   stood.place = stood.within = "";
   const std::string text = FlatText(Unknown(stood));
   EXPECT_THAT(text, HasSubstr("56 of 76 samples of its Python stack in host code find Python "
-                              "running, or C code that keeps the interpreter's lock, too briefly "
-                              "to tell where; of the 20 of the other rank 2\n"));
+                              "running, or C code that keeps the interpreter's lock; in which "
+                              "function, they cannot tell; of the 20 of the other rank 2\n"));
   EXPECT_THAT(text, HasSubstr("NEXT    find out what Python code rank 1 on node beta runs"));
   EXPECT_TRUE(JsonOf(Unknown(stood))["verdict"]["ranks"][0]["python"]["place"].is_null());
 }

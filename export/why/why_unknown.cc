@@ -140,7 +140,7 @@ std::string OthersText(const Answer& answer, const StoodIn& stood) {
 std::string KeptText(const StoodIn& stood) {
   if (stood.kept_samples == 0) return "";
   return absl::StrCat("; ", stood.kept_samples, " cannot tell where: Python, or C code that ",
-                      "keeps the interpreter's lock, ran without a pause");
+                      "keeps the interpreter's lock, ran");
 }
 
 std::string StoodSentence(const Answer& answer, const RankFinding& finding) {
@@ -153,8 +153,8 @@ std::string StoodSentence(const Answer& answer, const RankFinding& finding) {
   if (stood.place.empty()) {
     return absl::StrCat(stood.samples, " of ", stood.host_samples,
                         " samples of its Python stack in host code find Python running, or C ",
-                        "code that keeps the interpreter's lock, too briefly to tell where",
-                        OthersText(answer, stood));
+                        "code that keeps the interpreter's lock; in which function, they cannot ",
+                        "tell", OthersText(answer, stood));
   }
   return absl::StrCat("of ", stood.host_samples, " samples of its Python stack in host code ",
                       stood.samples, stood.samples == 1 ? " is in " : " are in ",
