@@ -51,6 +51,7 @@ class CauseFinder {
         block_(BlockOf(judged.steps())),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
+        places_(judged.places, input.names),
         replay_(Replay::Of(input, judged)) {
     if (replay_.has_value() &&
         std::abs(replay_->error_ns()) * kReplayDivisor > answer_.mean_step_ns) {
@@ -322,7 +323,7 @@ class CauseFinder {
     if (unknown_ns <= limit_ns_ || taken_ns * 2 > finding->lead.est_ns) return;
     const double least = static_cast<double>(unknown_ns) / kPlacesDivisor /
                          static_cast<double>(answer_.ranks[rank].mean_step_ns);
-    finding->stood = StoodInOf(judged_.places, rank, input_.names, least);
+    finding->stood = places_.Of(rank, least);
   }
 
   // A cause by which the rank computes longer: of `times`, this part of what is more than the
@@ -438,6 +439,7 @@ class CauseFinder {
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;
+  const StoodPlaces places_;
   std::optional<Replay> replay_;
   std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
   std::vector<Others> part_others_;

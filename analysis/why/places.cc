@@ -156,16 +156,15 @@ struct Other {
   uint64_t host_samples = 0;
 };
 
-Other OtherOf(const Stood* stood, const Places& places, double scale) {
+// `stood`: nullptr: it was never there. `untold`: its other samples that may be there.
+Other OtherOf(const Stood* stood, uint64_t untold, uint64_t host_samples, double scale) {
   Other other;
-  other.host_samples = places.host_samples;
-  double most = static_cast<double>(places.untold);
+  other.host_samples = host_samples;
   if (stood != nullptr) {
     other.samples = stood->samples;
     other.variance = stood->variance() * scale * scale;
-    most += static_cast<double>(stood->samples);
   }
-  other.most = most * scale;
+  other.most = static_cast<double>(untold + other.samples) * scale;
   return other;
 }
 
@@ -228,43 +227,57 @@ PlaceCounts CountPlaces(const RankInput& rank, int32_t driver_tid, std::span<con
   return counts;
 }
 
-std::optional<StoodIn> StoodInOf(std::span<const PlaceCounts> ranks, size_t rank,
-                                 std::span<const std::string> names, double least_per_sample) {
-  const PlaceCounts& counts = ranks[rank];
-  const Places own = PlacesOf(counts, names);
-  std::vector<Places> others;
-  std::vector<double> scales;  // ranks that were looked at less often have fewer of all samples
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    if (i == rank || ranks[i].samples * 4 < counts.samples * 3) continue;
-    others.push_back(PlacesOf(ranks[i], names));
-    scales.push_back(static_cast<double>(counts.samples) /
-                     static_cast<double>(std::max<uint64_t>(1, ranks[i].samples)));
+struct StoodPlaces::Parsed {
+  std::vector<Places> ranks;
+  std::set<std::string_view> training;
+};
+
+StoodPlaces::StoodPlaces(std::span<const PlaceCounts> ranks, std::span<const std::string> names)
+    : ranks_(ranks) {
+  Parsed parsed;
+  for (const PlaceCounts& rank : ranks) parsed.ranks.push_back(PlacesOf(rank, names));
+  parsed.training = TrainingOf(ranks, names);
+  parsed_ = std::make_unique<const Parsed>(std::move(parsed));
+}
+
+StoodPlaces::~StoodPlaces() = default;
+
+std::optional<StoodIn> StoodPlaces::Of(size_t rank, double least_per_sample) const {
+  const auto own_samples = static_cast<double>(ranks_[rank].samples);
+  const Places& own = parsed_->ranks[rank];
+  std::vector<std::pair<const Places*, double>> others;  // and what makes their counts comparable
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    const uint64_t samples = ranks_[i].samples;
+    if (i == rank || samples * 4 < ranks_[rank].samples * 3) continue;
+    others.emplace_back(&parsed_->ranks[i],
+                        own_samples / static_cast<double>(std::max<uint64_t>(1, samples)));
   }
-  if (others.empty() || others.size() * 2 < ranks.size() - 1) return std::nullopt;
-  const double least = least_per_sample * static_cast<double>(counts.samples);
+  if (others.empty() || others.size() * 2 < ranks_.size() - 1) return std::nullopt;
   std::vector<Excess> found;
-  const std::set<std::string_view> training = TrainingOf(ranks, names);
   for (const auto& [place, stood] : own.by_name) {
-    if (training.contains(place)) continue;
-    std::vector<Other> of_others;
-    for (size_t i = 0; i < others.size(); ++i) {
-      const auto there = others[i].by_name.find(place);
-      const Stood* const its = there == others[i].by_name.end() ? nullptr : &there->second;
-      of_others.push_back(OtherOf(its, others[i], scales[i]));
+    if (parsed_->training.contains(place)) continue;
+    std::vector<Other> there;
+    for (const auto& [other, scale] : others) {
+      const auto at = other->by_name.find(place);
+      const Stood* const its = at == other->by_name.end() ? nullptr : &at->second;
+      there.push_back(OtherOf(its, other->untold, other->host_samples, scale));
     }
-    const Excess excess = ExcessOf(place, stood, std::move(of_others));
+    const Excess excess = ExcessOf(place, stood, std::move(there));
     const bool special = excess.others == 0 || excess.special(own.host_samples);
-    if (special && excess.certain() && excess.more >= least) found.push_back(excess);
+    if (special && excess.certain() && excess.more >= least_per_sample * own_samples) {
+      found.push_back(excess);
+    }
   }
-  std::vector<Other> kept_by_others;
-  for (size_t i = 0; i < others.size(); ++i) {
-    kept_by_others.push_back(OtherOf(nullptr, others[i], scales[i]));
-    kept_by_others.back().samples = others[i].kept.samples;
-    kept_by_others.back().variance = others[i].kept.variance() * scales[i] * scales[i];
+  std::vector<Other> keep;
+  for (const auto& [other, scale] : others) {
+    const uint64_t untold = other->untold - other->kept.samples;
+    keep.push_back(OtherOf(&other->kept, untold, other->host_samples, scale));
   }
-  const Excess kept = ExcessOf("", own.kept, std::move(kept_by_others));
+  const Excess kept = ExcessOf("", own.kept, std::move(keep));
   const Excess* closest = Closest(found);
-  if (closest == nullptr && kept.certain() && kept.more >= least) closest = &kept;
+  if (closest == nullptr && kept.certain() && kept.more >= least_per_sample * own_samples) {
+    closest = &kept;
+  }
   if (closest == nullptr) return std::nullopt;
   StoodIn told = Told(closest->place, *closest->stood, own);
   told.kept_more = kept.certain();

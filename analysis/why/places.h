@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,18 +38,30 @@ struct PlaceCounts {
 // `pieces`: of the driver, in order.
 PlaceCounts CountPlaces(const RankInput& rank, int32_t driver_tid, std::span<const Piece> pieces);
 
-// Where `rank` stood more often than the median of the others, by more than three standard errors
-// (the variance of a count is the sum of the squares of its steps'; those of the others that do not
-// tell where count as if they were there; all as if ranks had as many samples), in a larger part of
-// host code than they, and by at least `least_per_sample` of all its samples (0 to 1). Functions
-// and their lines are looked at, with what they call, but for those that a quarter of all samples
-// beside host code are in, too: the training itself. Of the places that have most of what the one
-// with most of it has, those where the others hardly ever are come first, then the most certain
-// one, and of those that are as certain what the others call. Where there is none, that Python or C
-// code kept the interpreter's lock is looked at likewise. nullopt: neither; or fewer than half of
-// the others have three quarters as many samples.
-std::optional<StoodIn> StoodInOf(std::span<const PlaceCounts> ranks, size_t rank,
-                                 std::span<const std::string> names, double least_per_sample);
+// Where single ranks stood: what is said of all of them is taken apart once.
+class StoodPlaces {
+ public:
+  // Both outlive it.
+  StoodPlaces(std::span<const PlaceCounts> ranks, std::span<const std::string> names);
+  ~StoodPlaces();
+
+  // Where `rank` stood more often than the median of the others, by more than three standard errors
+  // (the variance of a count is the sum of the squares of its steps'; those of the others that do
+  // not tell where count as if they were there; all as if ranks had as many samples), in a larger
+  // part of host code than they, and by at least `least_per_sample` of all its samples (0 to 1).
+  // Functions and their lines are looked at, with what they call, but for those that a quarter of
+  // all samples beside host code are in, too: the training itself. Of the places that have most of
+  // what the one with most of it has, those where the others hardly ever are come first, then the
+  // most certain one, and of those that are as certain what the others call. Where there is none,
+  // that Python or C code kept the interpreter's lock is looked at likewise. nullopt: neither; or
+  // fewer than half of the others have three quarters as many samples.
+  std::optional<StoodIn> Of(size_t rank, double least_per_sample) const;
+
+ private:
+  struct Parsed;
+  std::span<const PlaceCounts> ranks_;
+  std::unique_ptr<const Parsed> parsed_;
+};
 
 // The function, or line of it, in which all ranks together stood most often, without what it calls
 // of the program's own, at least in a quarter of 20 or more samples in host code; and in a quarter

@@ -98,7 +98,7 @@ class Looks {
     return *this;
   }
   std::optional<StoodIn> Of(size_t rank, double least = 0) const {
-    return StoodInOf(ranks_, rank, names_, least);
+    return StoodPlaces(ranks_, names_).Of(rank, least);
   }
   std::optional<StoodIn> OfAll() const { return MostStoodIn(ranks_, names_); }
   std::vector<PlaceCounts>& ranks() { return ranks_; }
@@ -112,7 +112,7 @@ std::string PlaceOf(const std::optional<StoodIn>& stood) {
   return stood.has_value() ? stood->place : "nowhere";
 }
 
-TEST(StoodInOf, NamesTheFunctionAndWhatRunsInIt) {
+TEST(StoodPlaces, NamesTheFunctionAndWhatRunsInIt) {
   const Looks looks =
       Looks()
           .Rank({{"g (a.py:9)", 10}})
@@ -128,7 +128,7 @@ TEST(StoodInOf, NamesTheFunctionAndWhatRunsInIt) {
   EXPECT_FALSE(looks.Of(0).has_value());
 }
 
-TEST(StoodInOf, NamesTheLineThatMakesTheDifference) {
+TEST(StoodPlaces, NamesTheLineThatMakesTheDifference) {
   const Looks looks = Looks()
                           .Rank({{"train (a.py:6) < <module> (a.py:20)", 50}})
                           .Rank({{"train (a.py:6) < <module> (a.py:20)", 46},
@@ -140,7 +140,7 @@ TEST(StoodInOf, NamesTheLineThatMakesTheDifference) {
   EXPECT_EQ(stood->others, 0);
 }
 
-TEST(StoodInOf, NamesTheCallerThatTheOthersDoNotHave) {
+TEST(StoodPlaces, NamesTheCallerThatTheOthersDoNotHave) {
   const char kShared[] = "retry (a.py:8) < log (a.py:30) < main (a.py:40)";
   const char kOwn[] = "retry (a.py:8) < save (a.py:12) < main (a.py:42)";
   const Looks looks = Looks().Rank({{kShared, 20}}).Rank({{kShared, 20}, {kOwn, 52}});
@@ -148,7 +148,7 @@ TEST(StoodInOf, NamesTheCallerThatTheOthersDoNotHave) {
   EXPECT_EQ(looks.Of(1)->within, "retry (a.py)");
 }
 
-TEST(StoodInOf, TheTrainingItselfIsNoPlace) {
+TEST(StoodPlaces, TheTrainingItselfIsNoPlace) {
   Looks looks = Looks()
                     .Rank({{"train (a.py:9)", 5}, {"- > f (c.py:1)", 2}})
                     .Rank({{"step (a.py:5) < train (a.py:20)", 13}, {"train (a.py:9)", 15}});
@@ -159,7 +159,7 @@ TEST(StoodInOf, TheTrainingItselfIsNoPlace) {
 }
 
 // As in a real job: by chance what calls it has a little more.
-TEST(StoodInOf, NamesAFunctionOfTheRanksAloneBeforeWhatCallsIt) {
+TEST(StoodPlaces, NamesAFunctionOfTheRanksAloneBeforeWhatCallsIt) {
   const Looks looks =
       Looks()
           .Rank({{"train (a.py:9)", 3}, {"keeps the lock", 2}, {"- > f (c.py:1)", 1}})
@@ -169,7 +169,7 @@ TEST(StoodInOf, NamesAFunctionOfTheRanksAloneBeforeWhatCallsIt) {
   EXPECT_EQ(PlaceOf(looks.Of(1)), "step (a.py:5)");
 }
 
-TEST(StoodInOf, NamesTheCallerOfSeveral) {
+TEST(StoodPlaces, NamesTheCallerOfSeveral) {
   const Looks looks = Looks()
                           .Rank({{"main (a.py:40)", 5}})
                           .Rank({{"a (a.py:1) < many (a.py:5) < main (a.py:40)", 20},
@@ -181,13 +181,13 @@ TEST(StoodInOf, NamesTheCallerOfSeveral) {
   EXPECT_TRUE(stood->within.empty());
 }
 
-TEST(StoodInOf, OfPlacesThatAreAsCertainTheInnermostIsNamed) {
+TEST(StoodPlaces, OfPlacesThatAreAsCertainTheInnermostIsNamed) {
   const char kText[] = "distance (a.py:1) < metric (a.py:5) < main (a.py:40)";
   const Looks looks = Looks().Rank({{"main (a.py:30)", 5}}).Rank({{kText, 40}});
   EXPECT_EQ(PlaceOf(looks.Of(1)), "distance (a.py:1)");
 }
 
-TEST(StoodInOf, NamesNothingWhereAllOfHostCodeTakesLonger) {
+TEST(StoodPlaces, NamesNothingWhereAllOfHostCodeTakesLonger) {
   const Looks looks =
       Looks()
           .Rank({{"f (a.py:1) < main (a.py:9)", 15}, {"g (a.py:2) < main (a.py:10)", 15}})
@@ -195,7 +195,7 @@ TEST(StoodInOf, NamesNothingWhereAllOfHostCodeTakesLonger) {
   EXPECT_EQ(PlaceOf(looks.Of(1)), "nowhere");
 }
 
-TEST(StoodInOf, ComparesWithTheMedianOfTheOthers) {
+TEST(StoodPlaces, ComparesWithTheMedianOfTheOthers) {
   const Looks looks = Looks()
                           .Rank({{"f (a.py:1)", 10}, {"g (a.py:2)", 20}})
                           .Rank({{"f (a.py:1)", 12}, {"g (a.py:2)", 20}})
@@ -205,7 +205,7 @@ TEST(StoodInOf, ComparesWithTheMedianOfTheOthers) {
   EXPECT_EQ(looks.Of(2)->others, 11);
 }
 
-TEST(StoodInOf, NamesNothingThatChanceMayMake) {
+TEST(StoodPlaces, NamesNothingThatChanceMayMake) {
   EXPECT_EQ(PlaceOf(Looks().Rank({{"f (a.py:1)", 10}}).Rank({{"f (a.py:1)", 22}}).Of(1)),
             "nowhere");
   Looks once = Looks().Rank({}).Rank({{"f (a.py:1)", 50}});
@@ -214,25 +214,25 @@ TEST(StoodInOf, NamesNothingThatChanceMayMake) {
   EXPECT_EQ(PlaceOf(once.Of(1)), "nowhere");
 }
 
-TEST(StoodInOf, NamesNothingThatExplainsTooLittle) {
+TEST(StoodPlaces, NamesNothingThatExplainsTooLittle) {
   const Looks looks = Looks().Rank({}).Rank({{"f (a.py:1)", 20}});
   EXPECT_TRUE(looks.Of(1, 0.19).has_value());
   EXPECT_FALSE(looks.Of(1, 0.21).has_value());
 }
 
-TEST(StoodInOf, NamesNothingWhereOthersWereLookedAtTooRarely) {
+TEST(StoodPlaces, NamesNothingWhereOthersWereLookedAtTooRarely) {
   const Looks::Counts own = {{"f (a.py:1)", 50}};
   EXPECT_FALSE(Looks().Rank({}, 60).Rank(own).Of(1).has_value());
   EXPECT_TRUE(Looks().Rank({}).Rank(own).Rank({}, 0).Of(1).has_value());
   EXPECT_FALSE(Looks().Rank({}).Rank(own).Rank({}, 0).Rank({}, 0).Of(1).has_value());
 }
 
-TEST(StoodInOf, CountsAsIfRanksHadAsManySamples) {
+TEST(StoodPlaces, CountsAsIfRanksHadAsManySamples) {
   const Looks looks = Looks().Rank({{"f (a.py:1)", 410}}, 456).Rank({{"f (a.py:1)", 540}}, 600);
   EXPECT_EQ(PlaceOf(looks.Of(1)), "nowhere");
 }
 
-TEST(StoodInOf, WhatOthersDoNotTellCountsAsIfItWereThere) {
+TEST(StoodPlaces, WhatOthersDoNotTellCountsAsIfItWereThere) {
   for (const char* untold : {"keeps the lock", "other places"}) {
     const Looks looks =
         Looks().Rank({{"f (a.py:1)", 44}, {untold, 100}}).Rank({{"f (a.py:1)", 144}});
@@ -240,12 +240,12 @@ TEST(StoodInOf, WhatOthersDoNotTellCountsAsIfItWereThere) {
   }
 }
 
-TEST(StoodInOf, LeavesOutWhatIsNoPlace) {
+TEST(StoodPlaces, LeavesOutWhatIsNoPlace) {
   EXPECT_EQ(PlaceOf(Looks().Rank({}).Rank({{"other places", 50}}).Of(1)), "nowhere");
   EXPECT_EQ(PlaceOf(Looks().Rank({}).Rank({{"- > h (c.py:1)", 50}}).Of(1)), "h (c.py:1)");
 }
 
-TEST(StoodInOf, SaysThatTheLockIsKeptWhereNoPlaceIsKnown) {
+TEST(StoodPlaces, SaysThatTheLockIsKeptWhereNoPlaceIsKnown) {
   const Looks looks =
       Looks().Rank({{"keeps the lock", 3}}).Rank({{"f (a.py:1)", 4}, {"keeps the lock", 40}});
   const auto kept = looks.Of(1);
