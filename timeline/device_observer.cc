@@ -82,13 +82,10 @@ void DeviceObserver::On(const NodeEvent& event) {
 }
 
 void DeviceObserver::OnLaunch(const NodeEvent& event, Process* process) {
-  const ThreadSpans& spans = *tracks_->ThreadAt(event.thread).spans;
-  Launch& launch = process->launches[event.fields.U64(Field::kLaunch)];
-  launch.at = event.at.timeline;
-  launch.track = spans.track();
-  const Span* const task = spans.Innermost();
-  launch.outside = spans.IsOutside();
-  launch.task = task == nullptr ? "" : std::string(context_.emitter->TextOf(task->name));
+  DeviceCall& launch = process->launches[event.fields.U64(Field::kLaunch)];
+  const bool answered = launch.answered;
+  launch = DeviceCallOf(event, *context_.emitter, tracks_);
+  launch.answered = answered;
 }
 
 void DeviceObserver::OnWork(const NodeEvent& event, Process* process) {
@@ -153,19 +150,10 @@ TrackId DeviceObserver::AddTrack(uint32_t index, TrackId parent, TrackKind kind,
   return context_.emitter->AddTrack(std::move(track));
 }
 
-void DeviceObserver::PushSpan(uint32_t index, const Work& work, const Launch* launch,
+void DeviceObserver::PushSpan(uint32_t index, const Work& work, const DeviceCall* launch,
                               TrackId lane) {
   Emitter& emitter = *context_.emitter;
-  if (launch != nullptr) {
-    Flow flow;
-    flow.id = emitter.NewFlowId();
-    flow.from = launch->track;
-    flow.to = lane;
-    flow.sent = launch->at;
-    flow.received = work.begin.timeline;
-    flow.name = emitter.Text("launch");
-    emitter.Push(flow);
-  }
+  if (launch != nullptr) PushLaunch(*launch, lane, work.begin.timeline, &emitter);
   Span span;
   span.track = lane;
   span.name = emitter.Text(Name(index, work.name));

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "timeline/device_call.h"
 #include "timeline/device_work.h"
 #include "timeline/loss_ledger.h"
 #include "timeline/node_context.h"
@@ -39,13 +40,6 @@ class DeviceObserver {
   std::vector<ProcessDevices> Finish();
 
  private:
-  struct Launch {
-    TimelineTime at;
-    TrackId track = kNoTrack;  // of the thread
-    std::string task;          // "": none was open, or its begin was not seen
-    bool outside = false;      // of every task, for certain
-    bool answered = false;     // there is work of it
-  };
   struct Work {
     uint32_t device = 0;  // these three are ids of names
     uint32_t queue = 0;
@@ -62,7 +56,7 @@ class DeviceObserver {
     ClockInterval when;
   };
   struct Process {
-    std::unordered_map<uint64_t, Launch> launches;  // by number
+    std::unordered_map<uint64_t, DeviceCall> launches;  // by number
     std::vector<Work> work;
     // By the id of a text that says whose, or why.
     std::map<uint32_t, Missing> lost;
@@ -76,7 +70,7 @@ class DeviceObserver {
   void Lost(const NodeEvent& event, uint32_t of, uint64_t count, Process* process);
   const std::string& Name(uint32_t process, uint32_t id);
   void PushAll(uint32_t index, Process* process);
-  void PushSpan(uint32_t index, const Work& work, const Launch* launch, TrackId lane);
+  void PushSpan(uint32_t index, const Work& work, const DeviceCall* launch, TrackId lane);
   TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
   void Lose(uint32_t index, std::string_view whose, const Loss& loss);
   void LoseAll(uint32_t index, const Process& process);

@@ -40,6 +40,7 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
                         .collectives = &matchers->collectives,
                         .transfers = &matchers->transfers}),
       devices_(context_, tables_, &tracks_, &ledger_),
+      device_collectives_(context_, tables_, &tracks_, &ledger_),
       itt_(context_, tables_, &tracks_),
       ids_(emitter, "id"),
       parent_ids_(emitter, "parent id") {
@@ -67,6 +68,7 @@ absl::StatusOr<NodeResult> NodeBuilder::Build() {
     Dispatch(*head);
   }
   std::vector<ProcessDevices> traced = devices_.Finish();
+  result_.device_collectives = device_collectives_.Finish();
   Finish();
   NodeProfiles profiles(context_, {.tables = tables_,
                                    .tracks = &tracks_,
@@ -200,6 +202,10 @@ void NodeBuilder::Handle(const NodeEvent& event) {
     case EventKind::kDeviceTracing:
     case EventKind::kDeviceLost:
       devices_.On(event);
+      break;
+    case EventKind::kDeviceCollectiveCall:
+    case EventKind::kDeviceCollective:
+      device_collectives_.On(event);
       break;
     default:
       itt_.On(event);

@@ -17,6 +17,7 @@
 #include "timeline/builder.h"
 #include "timeline/collectives.h"
 #include "timeline/coverage.h"
+#include "timeline/device_collective_observer.h"
 #include "timeline/device_observer.h"
 #include "timeline/event_arguments.h"
 #include "timeline/foreign_observer.h"
@@ -110,6 +111,7 @@ class NodeBuilder {
   NetObserver net_;
   TorchObserver torch_;
   DeviceObserver devices_;
+  DeviceCollectiveObserver device_collectives_;
   IttObserver itt_;
   StreamMerger merger_;
   EventReader event_;

@@ -18,6 +18,7 @@
 #include "common/time.h"
 #include "timeline/code_series.h"
 #include "timeline/counter_series.h"
+#include "timeline/device_collectives.h"
 #include "timeline/device_work.h"
 #include "timeline/messages.h"
 #include "timeline/partitions.h"
@@ -183,7 +184,8 @@ struct NodeResult {
   std::vector<ProcessResult> processes;
   std::vector<LossTotal> losses;
   std::vector<ProfileResult> profiles;
-  std::vector<ProcessDevices> devices;   // of the processes whose profiles have any
+  std::vector<ProcessDevices> devices;                 // of the processes whose profiles have any
+  std::vector<ProcessCollectives> device_collectives;  // of the processes that have any
   std::vector<Partition> partitions;     // of the processes whose profiles say something of them
   std::vector<TensorTransfer> received;  // tensors that arrived at this node
   TensorEnds tensor_ends;

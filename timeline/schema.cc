@@ -10,16 +10,18 @@ namespace {
 
 // In the order of enum Field.
 constexpr std::string_view kFieldNames[] = {
-    "thread", "process",     "domain",      "name",      "depth",      "number",      "d1",
-    "d2",     "d3",          "p1",          "p2",        "p3",         "e1",          "e2",
-    "e3",     "fn",          "tid",         "pid",       "pidns",      "start_ticks", "generation",
-    "events", "lost",        "cost_ns",     "id",        "kind",       "text",        "scope",
-    "begin",  "end",         "value",       "values",    "key",        "object",      "connection",
-    "sent",   "received",    "retransmits", "rtt_us",    "local_port", "remote_port", "local",
-    "remote", "bytes",       "since",       "direction", "expected",   "found",       "on",
-    "group",  "description", "ranks",       "rank",      "size",       "sequence",    "root",
-    "peer",   "tag",         "waited",      "launch",    "device",     "queue",       "bound",
-    "source", "count",       "state",
+    "thread",       "process",     "domain",      "name",       "depth",       "number",
+    "d1",           "d2",          "d3",          "p1",         "p2",          "p3",
+    "e1",           "e2",          "e3",          "fn",         "tid",         "pid",
+    "pidns",        "start_ticks", "generation",  "events",     "lost",        "cost_ns",
+    "id",           "kind",        "text",        "scope",      "begin",       "end",
+    "value",        "values",      "key",         "object",     "connection",  "sent",
+    "received",     "retransmits", "rtt_us",      "local_port", "remote_port", "local",
+    "remote",       "bytes",       "since",       "direction",  "expected",    "found",
+    "on",           "group",       "description", "ranks",      "rank",        "size",
+    "sequence",     "root",        "peer",        "tag",        "waited",      "launch",
+    "device",       "queue",       "bound",       "source",     "count",       "state",
+    "communicator", "ahead",
 };
 static_assert(std::size(kFieldNames) == static_cast<size_t>(Field::kFieldCount));
 

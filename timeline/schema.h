@@ -90,6 +90,8 @@ enum class Field : uint8_t {
   kSource,
   kCount,
   kState,
+  kCommunicator,
+  kAhead,
   kFieldCount,
 };
 

@@ -24,8 +24,8 @@ const Kinds kTogether[] = {
      EventKind::kSendUnplaced, EventKind::kReceiveUnplaced, EventKind::kDoubt},
     {EventKind::kTorchGroup, EventKind::kTorchCollective, EventKind::kTorchRoot,
      EventKind::kTorchTransferBegin, EventKind::kTorchTransferEnd},
-    {EventKind::kDeviceLaunch, EventKind::kDeviceWork, EventKind::kDeviceTracing,
-     EventKind::kDeviceLost},
+    {EventKind::kDeviceLaunch, EventKind::kDeviceWork, EventKind::kDeviceCollectiveCall,
+     EventKind::kDeviceCollective, EventKind::kDeviceTracing, EventKind::kDeviceLost},
 };
 
 constexpr EventKind kAlwaysHeeded[] = {EventKind::kForeign, EventKind::kOn,

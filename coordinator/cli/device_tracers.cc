@@ -9,6 +9,23 @@ namespace {
 
 constexpr char kOpenClFile[] = "libsyncline_opencl.so";
 constexpr char kCudaFile[] = "libsyncline_cuda.so";
+constexpr char kNcclFile[] = "libsyncline_nccl.so";
+
+// Of a variable that holds one path: what is said where it holds another's.
+std::string TakeUnlessSet(const Environment& current, const char* variable, const std::string& own,
+                          const char* what, Environment* set) {
+  if (!IsSet(current, variable)) {
+    (*set)[variable] = own;
+  } else if (current.at(variable) != own) {
+    return absl::StrCat(what, " is not recorded: ", variable, " names another tool (",
+                        current.at(variable), ")");
+  }
+  return "";
+}
+
+std::string LineUnlessSet(const char* variable, const std::string& quoted) {
+  return absl::StrCat("[ -n \"${", variable, ":-}\" ] || export ", variable, "=", quoted, "\n");
+}
 
 }  // namespace
 
@@ -24,12 +41,9 @@ std::vector<std::string> PlanDevices(const Environment& current,
     (*set)[kOpenClVariable] = absl::StrCat(own, ":", layer);
   }
   const std::string injected = (library_directory / kCudaFile).string();
-  if (!IsSet(current, kCudaVariable)) {
-    (*set)[kCudaVariable] = injected;
-  } else if (current.at(kCudaVariable) != injected) {
-    said.push_back(absl::StrCat("what CUDA devices do is not recorded: ", kCudaVariable,
-                                " names another tool (", current.at(kCudaVariable), ")"));
-  }
+  const std::string refused =
+      TakeUnlessSet(current, kCudaVariable, injected, "what CUDA devices do", set);
+  if (!refused.empty()) said.push_back(refused);
   return said;
 }
 
@@ -38,8 +52,21 @@ std::string DeviceLines(const std::filesystem::path& library_directory) {
   const std::string injected = ShellQuoted((library_directory / kCudaFile).string());
   return absl::StrCat("case \":${", kOpenClVariable, ":-}:\" in *:", layer, ":*) ;; *) export ",
                       kOpenClVariable, "=\"${", kOpenClVariable, ":+$", kOpenClVariable, ":}\"",
-                      layer, " ;; esac\n", "[ -n \"${", kCudaVariable, ":-}\" ] || export ",
-                      kCudaVariable, "=", injected, "\n");
+                      layer, " ;; esac\n", LineUnlessSet(kCudaVariable, injected));
+}
+
+std::vector<std::string> PlanNccl(const Environment& current,
+                                  const std::filesystem::path& library_directory,
+                                  Environment* set) {
+  const std::string plugin = (library_directory / kNcclFile).string();
+  const std::string refused =
+      TakeUnlessSet(current, kNcclVariable, plugin, "what GPUs do for NCCL's collectives", set);
+  if (refused.empty()) return {};
+  return {refused};
+}
+
+std::string NcclLines(const std::filesystem::path& library_directory) {
+  return LineUnlessSet(kNcclVariable, ShellQuoted((library_directory / kNcclFile).string()));
 }
 
 }  // namespace syncline::cli

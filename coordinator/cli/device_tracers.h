@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `syncline run --devices`: the environment by which the loaders of OpenCL and CUDA take in our
-// tracers. What the user has there stays: a list is appended to, of a variable that holds one path
-// only, ours gives way.
+// `syncline run --devices` and `--nccl`: the environment by which the loaders of OpenCL and CUDA,
+// and NCCL, take in our tracers. What the user has there stays: a list is appended to, of a
+// variable that holds one path only, ours gives way.
 #ifndef SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
 #define SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
 
@@ -15,6 +15,7 @@ namespace syncline::cli {
 
 inline constexpr char kOpenClVariable[] = "OPENCL_LAYERS";        // a list, by colons
 inline constexpr char kCudaVariable[] = "CUDA_INJECTION64_PATH";  // one path
+inline constexpr char kNcclVariable[] = "NCCL_PROFILER_PLUGIN";   // one path, or a name
 
 // Adds to `set` what is to be set; what is said of it, a line each.
 std::vector<std::string> PlanDevices(const Environment& current,
@@ -23,6 +24,11 @@ std::vector<std::string> PlanDevices(const Environment& current,
 
 // The same for a job script (sh), decided where it runs.
 std::string DeviceLines(const std::filesystem::path& library_directory);
+
+// The same two for NCCL's collectives.
+std::vector<std::string> PlanNccl(const Environment& current,
+                                  const std::filesystem::path& library_directory, Environment* set);
+std::string NcclLines(const std::filesystem::path& library_directory);
 
 }  // namespace syncline::cli
 

@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<std::string>> ProgramOf(
   if (!words.empty() && words.front().size() > 1 && words.front()[0] == '-') {
     return absl::InvalidArgumentError(
         absl::StrCat("`syncline run` has no option ", words.front(),
-                     " (--job, --rank, --role, --no-messages, --kineto, --devices, "
+                     " (--job, --rank, --role, --no-messages, --kineto, --devices, --nccl, "
                      "--also-collector; the program follows \"--\")"));
   }
   if (!after_dashes.has_value()) return words;
@@ -67,6 +67,10 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
   command->add_flag("--devices", arguments->options.devices,
                     "Also record what devices do in programs without a framework: OpenCL, CUDA. "
                     "PyTorch's own: --kineto. See docs/devices.md");
+  command->add_flag(
+      "--nccl", arguments->options.nccl,
+      "Also record when GPUs work at the collectives of NCCL (2.27 or newer) or RCCL: "
+      "whom ranks wait for. No profiler is needed. See docs/nccl.md");
   command
       ->add_option("--also-collector", arguments->options.also_collector,
                    "Another ITT collector (a library) that gets every call, too (default: the "

@@ -155,11 +155,11 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   const std::string collector = (place.library_directory / kCollectorFile).string();
   const std::string said = PlanCollectors(current, collector, options.also_collector, &plan.set);
   if (!said.empty()) plan.warnings.push_back(said);
-  if (options.devices) {
-    for (std::string& line : PlanDevices(current, place.library_directory, &plan.set)) {
-      plan.warnings.push_back(std::move(line));
-    }
-  }
+  const auto warn = [&](std::vector<std::string> lines) {
+    for (std::string& line : lines) plan.warnings.push_back(std::move(line));
+  };
+  if (options.devices) warn(PlanDevices(current, place.library_directory, &plan.set));
+  if (options.nccl) warn(PlanNccl(current, place.library_directory, &plan.set));
   if (options.messages) {
     const std::string library = (place.library_directory / kPreloadFile).string();
     const auto preloaded = current.find(kPreloadVariable);
@@ -201,6 +201,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     values[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
     if (options.messages) values[kPreloadVariable] = preload;
     if (options.devices) PlanDevices({}, place.library_directory, &values);
+    if (options.nccl) PlanNccl({}, place.library_directory, &values);
     for (const auto& [name, value] : values) {
       absl::StrAppend(&lines, "ENV ", name, "=\"",
                       absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}}),
@@ -216,6 +217,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   // Nothing here may end a script that runs under `set -eu`.
   lines += CollectorLines(collector, options.also_collector);
   if (options.devices) lines += DeviceLines(place.library_directory);
+  if (options.nccl) lines += NcclLines(place.library_directory);
   if (options.messages) {
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
                     kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");

@@ -30,6 +30,7 @@ struct RunOptions {
   bool messages = true;              // socket calls too: a library is preloaded
   bool kineto = false;               // PyTorch's own profiler too
   bool devices = false;              // what devices do: OpenCL's, CUDA's
+  bool nccl = false;                 // what devices do for NCCL's collectives
   std::string also_collector;        // another ITT collector; empty: what the environment names
   std::vector<std::string> command;  // program and arguments
 };

@@ -62,6 +62,8 @@ enum class EventKind : uint8_t {
   // What devices do (syncline_device)
   kDeviceLaunch,
   kDeviceWork,
+  kDeviceCollectiveCall,
+  kDeviceCollective,
   kDeviceTracing,
   kDeviceLost,
 };
@@ -159,6 +161,12 @@ inline constexpr EventRow kEvents[] = {
     {"syncline_device", "work",
      "thread, device, queue, name u32, kind u8, launch, begin, end, bound, bytes u64",
      EventKind::kDeviceWork},
+    {"syncline_device", "collective_call", "thread u32, launch u64, name u32",
+     EventKind::kDeviceCollectiveCall},
+    {"syncline_device", "collective",
+     "thread u32, launch, communicator u64, size, rank, name, description u32, sequence u64, peer "
+     "u32, bytes, since, begin, end u64, ahead i64",
+     EventKind::kDeviceCollective},
     {"syncline_device", "tracing", "thread, source u32, state u8", EventKind::kDeviceTracing},
     {"syncline_device", "lost", "thread, source u32, count u64", EventKind::kDeviceLost},
 };

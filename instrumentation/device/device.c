@@ -61,6 +61,37 @@ void device_work(const struct device_work* work) {
   SynclineLeave(thread, cost, tracer->work(thread->key, &fields));
 }
 
+int device_collective_call(uint64_t call, const char* name) {
+  uint64_t cost;
+  struct syncline_thread* thread = Enter(&cost);
+  if (!thread) return 0;
+  const int written = tracer->collective_call(thread->key, call, SynclineName(thread, name));
+  SynclineLeave(thread, cost, written);
+  return written;
+}
+
+void device_collective(const struct device_collective* collective) {
+  uint64_t cost;
+  struct syncline_thread* thread = Enter(&cost);
+  if (!thread) return;
+  const struct syncline_device_collective fields = {
+      .launch = collective->call,
+      .communicator = collective->communicator,
+      .size = collective->ranks,
+      .rank = collective->rank,
+      .name = SynclineName(thread, collective->name),
+      .description = SynclineName(thread, collective->how),
+      .sequence = collective->number,
+      .peer = collective->peer,
+      .bytes = collective->bytes,
+      .since = collective->since_ns,
+      .begin = collective->begin,
+      .end = collective->end,
+      .ahead = collective->ahead_ns,
+  };
+  SynclineLeave(thread, cost, tracer->collective(thread->key, &fields));
+}
+
 void device_refused(uint64_t launch) {
   uint64_t cost;
   struct syncline_thread* thread = Enter(&cost);

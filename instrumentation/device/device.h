@@ -4,6 +4,7 @@
  *
  * opencl.c  libsyncline_opencl.so, a layer of OpenCL's loader (OPENCL_LAYERS)
  * cuda.c    libsyncline_cuda.so, which the CUDA driver loads (CUDA_INJECTION64_PATH)
+ * nccl.c    libsyncline_nccl.so, a profiler plugin of NCCL and RCCL (NCCL_PROFILER_PLUGIN)
  *
  * Threads: any. Not for signal handlers: neither of these libraries is called in one.
  */
@@ -41,6 +42,28 @@ struct device_work {
   uint64_t bytes;
 };
 DEVICE_HIDDEN void device_work(const struct device_work* work);
+
+/* This thread asks for a collective, or a transfer between two ranks, which `call` tells from all
+ * others of the process. 1: the event was written. */
+DEVICE_HIDDEN int device_collective_call(uint64_t call, const char* name);
+
+/* What the device did for it. Texts may be NULL. */
+struct device_collective {
+  uint64_t call;
+  uint64_t communicator; /* the same on all of its ranks */
+  uint32_t ranks;
+  uint32_t rank;
+  const char* name;
+  const char* how;
+  uint64_t number; /* UINT64_MAX: it has none */
+  uint32_t peer;   /* the root, or the other side of a transfer; UINT32_MAX: there is none */
+  uint64_t bytes;
+  uint64_t since_ns; /* the trace clock: it did not begin before; 0: that is not known */
+  uint64_t begin;    /* these two: the device's clock, ns */
+  uint64_t end;
+  int64_t ahead_ns; /* by how much the trace clock is ahead of the device's, at most */
+};
+DEVICE_HIDDEN void device_collective(const struct device_collective* collective);
 
 /* The call got nothing from the device: it was refused, or what it asked for ended in an error. */
 DEVICE_HIDDEN void device_refused(uint64_t launch);

@@ -19,6 +19,12 @@ static int Launch(uint32_t thread, uint64_t launch, uint32_t name) {
 static int Work(uint32_t thread, const struct syncline_device_work* work) {
   EMIT(work, thread, work);
 }
+static int CollectiveCall(uint32_t thread, uint64_t launch, uint32_t name) {
+  EMIT(collective_call, thread, launch, name);
+}
+static int Collective(uint32_t thread, const struct syncline_device_collective* collective) {
+  EMIT(collective, thread, collective);
+}
 static int Tracing(uint32_t thread, uint32_t source, uint8_t state) {
   EMIT(tracing, thread, source, state);
 }
@@ -29,6 +35,8 @@ static int Lost(uint32_t thread, uint32_t source, uint64_t count) {
 __attribute__((visibility("default"))) const struct syncline_device_emit syncline_device_emit = {
     .launch = Launch,
     .work = Work,
+    .collective_call = CollectiveCall,
+    .collective = Collective,
     .tracing = Tracing,
     .lost = Lost,
 };

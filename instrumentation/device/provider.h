@@ -36,10 +36,29 @@ struct syncline_device_work {
   uint64_t bytes; /* of a copy or fill; 0: not known */
 };
 
+/* What a device did for a collective, or a transfer between two ranks. Names are ids. */
+struct syncline_device_collective {
+  uint64_t launch; /* the number of the call that asked for it; not of syncline_device_work's */
+  uint64_t communicator; /* the same on all of its ranks */
+  uint32_t size;         /* ranks of it */
+  uint32_t rank;         /* this one's, in it */
+  uint32_t name;         /* "AllReduce", "Send" */
+  uint32_t description;  /* "RING, LL" */
+  uint64_t sequence;     /* by communicator and name, alike on all ranks; UINT64_MAX: none */
+  uint32_t peer;         /* the root, or the other side of a transfer; UINT32_MAX: none */
+  uint64_t bytes;        /* 0: not known */
+  uint64_t since;        /* the trace clock, ns: the device did not begin before; 0: not known */
+  uint64_t begin;        /* these two: the device's own clock, ns */
+  uint64_t end;
+  int64_t ahead; /* by how many ns the trace clock is ahead of the device's then, at most */
+};
+
 /* Each returns 1 when a session takes the event, 0 when none does. docs/event-schema.md. */
 struct syncline_device_emit {
   int (*launch)(uint32_t thread, uint64_t launch, uint32_t name);
   int (*work)(uint32_t thread, const struct syncline_device_work* work);
+  int (*collective_call)(uint32_t thread, uint64_t launch, uint32_t name);
+  int (*collective)(uint32_t thread, const struct syncline_device_collective* collective);
   int (*tracing)(uint32_t thread, uint32_t source, uint8_t state);
   int (*lost)(uint32_t thread, uint32_t source, uint64_t count);
 };

@@ -40,6 +40,31 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_device, work,
         lttng_ust_field_integer(uint64_t, bound, at->bound)
         lttng_ust_field_integer(uint64_t, bytes, at->bytes)))
 
+LTTNG_UST_TRACEPOINT_EVENT(syncline_device, collective_call,
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint64_t, launch_arg, uint32_t, name_arg),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint32_t, thread, thread_arg)
+        lttng_ust_field_integer(uint64_t, launch, launch_arg)
+        lttng_ust_field_integer(uint32_t, name, name_arg)))
+
+LTTNG_UST_TRACEPOINT_EVENT(syncline_device, collective,
+    LTTNG_UST_TP_ARGS(uint32_t, thread_arg, const struct syncline_device_collective*, at),
+    LTTNG_UST_TP_FIELDS(
+        lttng_ust_field_integer(uint32_t, thread, thread_arg)
+        lttng_ust_field_integer(uint64_t, launch, at->launch)
+        lttng_ust_field_integer(uint64_t, communicator, at->communicator)
+        lttng_ust_field_integer(uint32_t, size, at->size)
+        lttng_ust_field_integer(uint32_t, rank, at->rank)
+        lttng_ust_field_integer(uint32_t, name, at->name)
+        lttng_ust_field_integer(uint32_t, description, at->description)
+        lttng_ust_field_integer(uint64_t, sequence, at->sequence)
+        lttng_ust_field_integer(uint32_t, peer, at->peer)
+        lttng_ust_field_integer(uint64_t, bytes, at->bytes)
+        lttng_ust_field_integer(uint64_t, since, at->since)
+        lttng_ust_field_integer(uint64_t, begin, at->begin)
+        lttng_ust_field_integer(uint64_t, end, at->end)
+        lttng_ust_field_integer(int64_t, ahead, at->ahead)))
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_device, tracing,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, source_arg, uint8_t, state_arg),
     LTTNG_UST_TP_FIELDS(

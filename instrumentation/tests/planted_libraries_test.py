@@ -37,6 +37,7 @@ EXPORTS = {
         "sendfile sendfile64 sendmmsg sendmsg sendto setsockopt shm_open shutdown socket write "
         "writev".split()
     ),
+    "libsyncline_nccl.so": {f"ncclProfiler_v{version}" for version in range(4, 8)},
     "libsyncline_net_provider.so": {"syncline_net_emit"},
     "libsyncline_opencl.so": {
         "clGetLayerInfo",

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+/* libsyncline_nccl.so: a profiler plugin of NCCL and RCCL (NCCL_PROFILER_PLUGIN). While a recording
+ * runs, NCCL tells it which collectives the program asks for, and when the GPU worked at them.
+ *
+ * A collective (or a send, or a receive) takes one of the pool's places until the program is done
+ * with asking for it and its kernel with all of its channels: then it is recorded, by the thread
+ * that told so last, which is NCCL's. What NCCL holds of it, and of a channel, is a number that
+ * names the place, never an address.
+ *
+ * The GPU's stamps are of a clock of its own. What is known of it comes with each collective: a
+ * time of the host before which the GPU did not begin with it; and by how much the host's clock is
+ * ahead at most, because a stamp is read after it was made.
+ */
+#define _GNU_SOURCE
+#include "instrumentation/device/nccl.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "instrumentation/block/block.h"
+#include "instrumentation/block/watch_thread.h"
+#include "instrumentation/device/device.h"
+
+#define SOURCE "NCCL"
+#define MASK ((int)(NCCL_COLLECTIVE | NCCL_TRANSFER | NCCL_CHANNEL))
+#define AGAIN_NS 50000000u /* NCCL writes the mask itself when a communicator begins */
+#define PLACES 4096u       /* collectives that are under way in the process */
+#define TRIES 16u
+#define TEXT_BYTES 24
+#define NONE UINT64_MAX
+#define NOBODY UINT32_MAX
+
+/* ---- communicators. Their memory is not given back: what is under way may name them. */
+
+struct communicator {
+  uint64_t id;
+  uint32_t ranks;
+  uint32_t rank;
+  uint64_t enqueued_ns; /* the last collective of it whose enqueuing was over */
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards these three */
+static int* mask;                                         /* NCCL's; NULL: it has no communicator */
+static uint32_t communicators;
+static int watched;
+static pid_t owner;
+
+static void SetMask(int* of, int value) { __atomic_store_n(of, value, __ATOMIC_RELAXED); }
+
+/* ---- places */
+
+struct place {
+  /* In the upper half its life, in the lower what is still to come: the end of asking for it, and
+   * of each channel. 0 in the lower half: it is free. */
+  uint64_t state;
+  uint32_t gate; /* of the recording */
+  uint32_t peer;
+  struct communicator* communicator;
+  uint64_t call;
+  uint64_t number;
+  uint64_t bytes;
+  uint64_t since_ns;
+  uint64_t begin;
+  uint64_t end;
+  int64_t ahead_ns;
+  uint32_t stamps;
+  char name[TEXT_BYTES];
+  char how[2 * TEXT_BYTES];
+};
+
+static struct place* places; /* PLACES of them */
+static uint32_t next_place;
+static uint64_t last_call;
+
+#define LEFT(state) ((uint32_t)(state))
+#define LIFE(state) ((uint32_t)((state) >> 32))
+#define CHANNELS_LATER 0x80000000u /* while a place is filled in */
+
+/* A handle: bit 0 is set, 12 bits of place, 8 of channel, one that tells a channel, and the life.
+ */
+static void* HandleOf(uint32_t at, uint32_t life, int is_channel) {
+  return (void*)(uintptr_t)((uint64_t)life << 22 | (uint64_t)(is_channel != 0) << 21 |
+                            (uint64_t)at << 1 | 1u);
+}
+static int IsChannel(const void* handle) { return ((uint64_t)(uintptr_t)handle >> 21) & 1u; }
+
+/* NULL: it is over. Its life goes to `life`. */
+static struct place* PlaceOf(const void* handle, uint32_t* life) {
+  const uint64_t bits = (uint64_t)(uintptr_t)handle;
+  struct place* all = __atomic_load_n(&places, __ATOMIC_ACQUIRE);
+  if (!all || !(bits & 1u)) return NULL;
+  struct place* place = &all[bits >> 1 & (PLACES - 1)];
+  *life = (uint32_t)(bits >> 22);
+  const uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+  return LEFT(state) != 0 && LIFE(state) == *life ? place : NULL;
+}
+
+/* A free place, filled in by nobody else; NULL: there is none. What an earlier recording left under
+ * way counts as over. */
+static struct place* TakePlace(uint32_t gate, uint32_t* at, uint32_t* life) {
+  struct place* all = __atomic_load_n(&places, __ATOMIC_ACQUIRE);
+  if (!all) {
+    pthread_mutex_lock(&mutex);
+    if (!places) {
+      __atomic_store_n(&places, syncline_reserve(PLACES * sizeof *places), __ATOMIC_RELEASE);
+    }
+    all = places;
+    pthread_mutex_unlock(&mutex);
+    if (!all) return NULL;
+  }
+  for (uint32_t i = 0; i < TRIES; i++) {
+    *at = __atomic_fetch_add(&next_place, 1, __ATOMIC_RELAXED) & (PLACES - 1);
+    struct place* place = &all[*at];
+    uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+    if (LEFT(state) != 0 && __atomic_load_n(&place->gate, __ATOMIC_RELAXED) == gate) continue;
+    *life = (LIFE(state) + 1) & 0x3FFFFFFFu;
+    if (__atomic_compare_exchange_n(&place->state, &state, (uint64_t)*life << 32 | CHANNELS_LATER,
+                                    0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_store_n(&place->gate, gate, __ATOMIC_RELAXED);
+      return place;
+    }
+  }
+  return NULL;
+}
+
+static void Free(struct place* place, uint32_t life) {
+  __atomic_store_n(&place->state, (uint64_t)life << 32, __ATOMIC_RELEASE);
+}
+
+static void Record(const struct place* place) {
+  if (place->gate != *syncline_gate) return; /* the recording that it began in is over */
+  if (place->stamps == 0 || place->begin == 0 || place->end < place->begin) {
+    return device_lost(SOURCE, 1);
+  }
+  device_collective(&(struct device_collective){.call = place->call,
+                                                .communicator = place->communicator->id,
+                                                .ranks = place->communicator->ranks,
+                                                .rank = place->communicator->rank,
+                                                .name = place->name,
+                                                .how = place->how,
+                                                .number = place->number,
+                                                .peer = place->peer,
+                                                .bytes = place->bytes,
+                                                .since_ns = place->since_ns,
+                                                .begin = place->begin,
+                                                .end = place->end,
+                                                .ahead_ns = place->ahead_ns});
+}
+
+/* One of what was to come has come. */
+static void CountDown(struct place* place, uint32_t life) {
+  uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+  do {
+    if (LIFE(state) != life || LEFT(state) == 0) return;
+    if (LEFT(state) == 1) break; /* nobody else speaks of it any more */
+  } while (!__atomic_compare_exchange_n(&place->state, &state, state - 1, 1, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+  if (LEFT(state) != 1) return;
+  Record(place);
+  Free(place, life);
+}
+
+/* ---- stamps of the GPU */
+
+static void Least(uint64_t* value, uint64_t with) {
+  uint64_t old = __atomic_load_n(value, __ATOMIC_RELAXED);
+  while (with < old &&
+         !__atomic_compare_exchange_n(value, &old, with, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+static void Most(uint64_t* value, uint64_t with) {
+  uint64_t old = __atomic_load_n(value, __ATOMIC_RELAXED);
+  while (with > old &&
+         !__atomic_compare_exchange_n(value, &old, with, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+/* It is in our hands: it was made before now. */
+static void OnStamp(struct place* place, uint64_t stamp) {
+  if (stamp == 0 || stamp > INT64_MAX) return;
+  const int64_t ahead_ns = (int64_t)syncline_clock_ns() - (int64_t)stamp;
+  int64_t old = __atomic_load_n(&place->ahead_ns, __ATOMIC_RELAXED);
+  while (ahead_ns < old && !__atomic_compare_exchange_n(&place->ahead_ns, &old, ahead_ns, 1,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  Least(&place->begin, stamp);
+  Most(&place->end, stamp);
+}
+
+/* ---- what the program asks for */
+
+/* Of this thread's calls since it last enqueued anything, the first. */
+static __thread uint64_t asked_ns;
+static __thread int asked_is_over;
+
+static void OnCall(void) {
+  if (asked_ns != 0 && !asked_is_over) return;
+  asked_ns = syncline_clock_ns();
+  asked_is_over = 0;
+}
+
+static uint64_t BytesOf(const char* type) {
+  static const struct {
+    const char* name;
+    uint64_t bytes;
+  } kTypes[] = {
+      {"ncclInt8", 1},    {"ncclUint8", 1},    {"ncclInt32", 4},      {"ncclUint32", 4},
+      {"ncclInt64", 8},   {"ncclUint64", 8},   {"ncclFloat16", 2},    {"ncclFloat32", 4},
+      {"ncclFloat64", 8}, {"ncclBfloat16", 2}, {"ncclFloat8e4m3", 1}, {"ncclFloat8e5m2", 1},
+  };
+  for (size_t i = 0; type && i < sizeof kTypes / sizeof *kTypes; i++) {
+    if (strcmp(type, kTypes[i].name) == 0) return kTypes[i].bytes;
+  }
+  return 0;
+}
+
+/* Text that NCCL lends for the call only. */
+static void Append(char* to, size_t bytes, const char* separator, const char* text) {
+  size_t used = strlen(to);
+  if (!text || !*text) return;
+  for (const char* part = used ? separator : ""; *part && used + 1 < bytes; part++) {
+    to[used++] = *part;
+  }
+  for (; *text && used + 1 < bytes; text++) to[used++] = *text;
+  to[used] = 0;
+}
+
+static void* Enqueue(struct communicator* communicator, const struct nccl_event* event,
+                     int is_transfer) {
+  const uint32_t gate = *syncline_gate;
+  if (gate == 0 || !communicator) return NULL;
+  uint32_t at, life;
+  struct place* place = TakePlace(gate, &at, &life);
+  if (!place) {
+    device_lost(SOURCE, 1);
+    return NULL;
+  }
+  const struct nccl_collective* collective = &event->collective;
+  const struct nccl_transfer* transfer = &event->transfer;
+  const size_t count = is_transfer ? transfer->count : collective->count;
+  const int peer = is_transfer ? transfer->peer : collective->root;
+  place->communicator = communicator;
+  place->call = __atomic_add_fetch(&last_call, 1, __ATOMIC_RELAXED);
+  place->number = is_transfer ? NONE : collective->number;
+  place->peer = peer < 0 ? NOBODY : (uint32_t)peer;
+  place->bytes = count * BytesOf(is_transfer ? transfer->type : collective->type);
+  const uint64_t before_ns = __atomic_load_n(&communicator->enqueued_ns, __ATOMIC_RELAXED);
+  place->since_ns = asked_ns > before_ns ? asked_ns : before_ns;
+  asked_is_over = 1;
+  place->begin = UINT64_MAX;
+  place->end = 0;
+  place->ahead_ns = INT64_MAX;
+  place->stamps = 0;
+  place->name[0] = place->how[0] = 0;
+  Append(place->name, sizeof place->name, "",
+         is_transfer ? transfer->function : collective->function);
+  if (!is_transfer) {
+    Append(place->how, sizeof place->how, "", collective->algorithm);
+    Append(place->how, sizeof place->how, ", ", collective->protocol);
+  }
+  if (!device_collective_call(place->call, place->name)) {
+    Free(place, life);
+    return NULL;
+  }
+  const uint32_t channels = is_transfer ? transfer->channels : collective->channels;
+  __atomic_store_n(&place->state, (uint64_t)life << 32 | (channels + 1u), __ATOMIC_RELEASE);
+  return HandleOf(at, life, 0);
+}
+
+/* ---- what NCCL calls */
+
+static int Begins(void* context, void** handle, const struct nccl_event* event, uint64_t kind) {
+  *handle = NULL;
+  if (getpid() != owner) return 0;
+  if (*syncline_gate == 0) {
+    int* const its = __atomic_load_n(&mask, __ATOMIC_RELAXED);
+    if (its) SetMask(its, 0); /* NCCL has overwritten it */
+    return 0;
+  }
+  uint32_t life = 0;
+  switch (kind) {
+    case NCCL_COLLECTIVE_CALL:
+    case NCCL_TRANSFER_CALL:
+      OnCall();
+      break;
+    case NCCL_COLLECTIVE:
+    case NCCL_TRANSFER:
+      *handle = Enqueue(context, event, kind == NCCL_TRANSFER);
+      break;
+    case NCCL_CHANNEL: {
+      struct place* place = event->parent ? PlaceOf(event->parent, &life) : NULL;
+      if (!place || IsChannel(event->parent)) break;
+      OnStamp(place, event->channel.stamp);
+      *handle = (void*)((uintptr_t)event->parent | (uintptr_t)1 << 21);
+      break;
+    }
+    default:
+      break;
+  }
+  return 0;
+}
+static int Begins4(void* context, void** handle, struct nccl_event* event) {
+  return Begins(context, handle, event, (uint8_t)event->kind);
+}
+static int Begins5(void* context, void** handle, struct nccl_event* event) {
+  return Begins(context, handle, event, event->kind);
+}
+
+static int Ends(void* handle) {
+  uint32_t life = 0;
+  struct place* place = PlaceOf(handle, &life);
+  if (!place) return 0;
+  if (!IsChannel(handle)) {
+    Most(&place->communicator->enqueued_ns, syncline_clock_ns());
+  }
+  CountDown(place, life);
+  return 0;
+}
+
+static int State(void* handle, int state, struct nccl_state* arguments) {
+  uint32_t life = 0;
+  if (state != NCCL_CHANNEL_STOPS || !arguments || !IsChannel(handle)) return 0;
+  struct place* place = PlaceOf(handle, &life);
+  if (!place) return 0;
+  OnStamp(place, arguments->stamp);
+  __atomic_fetch_add(&place->stamps, 1, __ATOMIC_RELAXED);
+  return 0;
+}
+
+/* ---- on and off */
+
+static void* Watch(void* unused) {
+  (void)unused;
+  prctl(PR_SET_NAME, "syncline-nccl");
+  uint32_t acted = 0;
+  uint32_t said = 0; /* in which recording it was said that NCCL's collectives are recorded */
+  for (;;) {
+    const volatile uint32_t* gate = syncline_gate;
+    const uint32_t value = *gate;
+    if (value != acted) device_follow();
+    acted = value;
+    pthread_mutex_lock(&mutex);
+    int* const now = mask;
+    if (now) SetMask(now, value ? MASK : 0);
+    pthread_mutex_unlock(&mutex);
+    if (now && value && said != value) {
+      device_tracing(SOURCE, SYNCLINE_DEVICE_TRACED);
+      said = value;
+    }
+    SynclineGateWait(gate, value, value ? AGAIN_NS : 0);
+  }
+  return NULL;
+}
+
+static int Begin(void** context, int* of, uint64_t id, int ranks, int rank) {
+  *context = NULL;
+  if (device_start() != 0) return 0;
+  struct communicator* communicator = syncline_arena(sizeof *communicator);
+  if (!communicator) return 0;
+  communicator->id = id;
+  communicator->ranks = (uint32_t)ranks;
+  communicator->rank = (uint32_t)rank;
+  *context = communicator;
+  pthread_mutex_lock(&mutex);
+  if (!owner) owner = getpid();
+  if (!watched) watched = SynclineStartThread(Watch) == 0;
+  communicators++;
+  if (watched) __atomic_store_n(&mask, of, __ATOMIC_RELAXED);
+  if (mask) SetMask(mask, *syncline_gate ? MASK : 0);
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+static int Begin4(void** context, int* of, const char* name, uint64_t id, int nodes, int ranks,
+                  int rank, void* log) {
+  (void)name;
+  (void)nodes;
+  (void)log;
+  return Begin(context, of, id, ranks, rank);
+}
+static int Begin5(void** context, uint64_t id, int* of, const char* name, int nodes, int ranks,
+                  int rank, void* log) {
+  (void)name;
+  (void)nodes;
+  (void)log;
+  return Begin(context, of, id, ranks, rank);
+}
+
+/* With its last communicator NCCL may be unloaded. */
+static int End(void* context) {
+  if (!context) return 0;
+  pthread_mutex_lock(&mutex);
+  if (communicators > 0 && --communicators == 0) {
+    if (mask) SetMask(mask, 0);
+    __atomic_store_n(&mask, NULL, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&mutex);
+  return 0;
+}
+
+#define FUNCTIONS(begins) \
+  { .event_begins = begins, .event_ends = Ends, .event_state = State, .end = End }
+SYNCLINE_EXPORT const struct nccl_profiler_4 ncclProfiler_v4 = {
+    .name = "syncline", .begin = Begin4, .functions = FUNCTIONS(Begins4)};
+SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v5 = {
+    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
+SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v6 = {
+    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
+SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v7 = {
+    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
