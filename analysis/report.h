@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/collectives.h"
+#include "analysis/communicators.h"
 #include "analysis/device_health.h"
 #include "analysis/devices.h"
 #include "analysis/file_clocks.h"
@@ -190,7 +191,8 @@ struct Report {
   std::vector<clocksync::ClockEvent> clock_events;  // in the order of the model
   MessageReport messages;
   CollectiveReport collectives;
-  std::optional<FileClocks> file_clocks;  // of profiles without a recording
+  std::vector<CommunicatorReport> communicators;  // NCCL's
+  std::optional<FileClocks> file_clocks;          // of profiles without a recording
   TransferReport transfers;
   std::vector<NodeReceipt> receipt;        // beside `nodes`
   std::vector<MachineReport> machines;     // of nodes that were sampled

@@ -25,6 +25,7 @@
 #include "coordinator/merge/why.h"
 #include "coordinator/merge/why_profiles.h"
 #include "coordinator/stacks/standstill.h"
+#include "export/why/collective_text.h"
 #include "export/why/cut_json.h"
 #include "export/why/cut_text.h"
 #include "export/why/device_json.h"
@@ -160,6 +161,8 @@ std::optional<uint64_t> StepsOf(const merge::WhyResult& result) {
     if (refusal != DeviceRefusal::kNone && refusal != DeviceRefusal::kNoSteps) return std::nullopt;
     return result.devices->steps;
   }
+  // A window without steps is as good.
+  if (result.collectives.has_value()) return std::nullopt;
   if (result.cut.has_value()) {
     using analysis::why::CutRefusal;
     const CutRefusal refusal = result.cut->refusal;
@@ -225,6 +228,17 @@ int PrintCut(const Context& context, const WhyArguments& arguments,
   return refused || answer.incomplete ? kIncomplete : kDone;
 }
 
+int PrintCollectives(const Context& context, const WhyArguments& arguments,
+                     const analysis::why::CollectiveAnswer& answer, const std::string& run) {
+  const size_t width = AnswerWidth();
+  *context.out << (arguments.json
+                       ? report::CollectiveWhyJson(answer, run)
+                       : report::CollectiveWhyText(answer, {width, context.ColourOut()}));
+  if (!arguments.json) *context.out << "recording: " << Printable(run) << '\n';
+  const bool refused = answer.refusal != analysis::why::CollectiveRefusal::kNone;
+  return refused || answer.incomplete ? kIncomplete : kDone;
+}
+
 int Print(const Context& context, const WhyArguments& arguments, const Explained& explained,
           const std::filesystem::path& run) {
   const merge::WhyResult& result = explained.result;
@@ -238,6 +252,10 @@ int Print(const Context& context, const WhyArguments& arguments, const Explained
     const int code = PrintDevices(context, arguments, *result.devices, {run.string()});
     if (!arguments.json) *context.out << "recording: " << Printable(run.string()) << '\n';
     return code;
+  }
+  if (result.collectives.has_value() && !explained.look.has_value()) {
+    PrintNotes(context, result.complaints, result.notes);
+    return PrintCollectives(context, arguments, *result.collectives, run.string());
   }
   const Answer& answer = result.answer;
   PrintNotes(context, result.complaints, result.notes);
@@ -413,6 +431,7 @@ void RegisterWhy(CLI::App* app, Context* context) {
       "rank's device has more own work than the others', and whether it computes longer, waits "
       "for\n"
       "launches, or for input.\n"
+      "Of jobs with NCCL or RCCL, recorded under `syncline run --nccl`: whom the ranks wait for.\n"
       "PATH says what a step waits for across the ranks, one thing after the other; `syncline\n"
       "merge RUN --critical-path` draws it.\n"
       "Of TensorFlow's in-graph jobs (one model, cut into the partitions of a master and its\n"

@@ -25,6 +25,7 @@
 #include "coordinator/merge/node_scheduling.h"
 #include "coordinator/merge/node_vtune.h"
 #include "coordinator/merge/outputs.h"
+#include "coordinator/merge/why_collectives.h"
 #include "coordinator/merge/why_cut.h"
 #include "coordinator/merge/why_devices.h"
 #include "coordinator/merge/why_input.h"
@@ -310,7 +311,14 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   const std::vector<size_t> chosen = Chosen(read, options.job);
   result.no_step = read.no_step;
   const bool is_cut = read.jobs.empty() && IsTensorFlowJob(read, options.job);
-  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value() && !is_cut) {
+  if (chosen.size() < 2) {
+    const std::optional<std::string> job =
+        chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
+    SYNCLINE_ASSIGN_OR_RETURN(result.collectives, ExplainCollectivesOf(read.built, job));
+  }
+  const bool has_collectives = result.collectives.has_value();
+  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value() && !is_cut &&
+      !has_collectives) {
     return absl::InvalidArgumentError(
         read.jobs.empty()
             ? absl::StrCat("no job \"", *options.job, "\" here: no PyTorch job was recorded")
@@ -329,6 +337,11 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   if (is_cut) {
     const auto job = CutJobOf(read.inputs, read.built, std::move(read.cut));
     if (job.has_value()) result.cut = explainers.cut(*job);
+  }
+  if (result.devices.has_value() || result.cut.has_value()) result.collectives.reset();
+  if (result.collectives.has_value()) {
+    const Losses losses = LossesOf(read.inputs, read.built);
+    result.collectives->incomplete = result.collectives->incomplete || losses.incomplete;
   }
   const auto job = chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
   const auto network =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "analysis/why/collective_model.h"
 #include "analysis/why/cut_model.h"
 #include "analysis/why/cut_side.h"
 #include "analysis/why/device_model.h"
@@ -37,6 +38,9 @@ struct WhyResult {
   std::optional<analysis::why::DeviceAnswer> devices;
   // The same of a TensorFlow job, where no PyTorch job was recorded.
   std::optional<analysis::why::CutAnswer> cut;
+  // The same of a job whose devices' work is not in the recording, but what NCCL said of its
+  // collectives is.
+  std::optional<analysis::why::CollectiveAnswer> collectives;
   std::vector<std::string> complaints;
   std::vector<std::string> notes;
   // Where PyTorch's ranks were recorded, and no step of the job ended.

@@ -128,7 +128,8 @@ constexpr std::string_view kFormatWords =
     "tracer_major tracer_minor tracer_patchlevel tracer_buffering_scheme tracer_buffering_id "
     "architecture_bit_width hostname vpid vpid_datetime Monotonic Clock lost nodes time duration "
     "gloo Optimizer enumerate DataLoader FSDP root_pre_forward accelerator initialised execute "
-    "Backward iteration iter c10d oneDNN";
+    "Backward iteration iter c10d oneDNN NCCL AllReduce AllGather ReduceScatter Broadcast Reduce "
+    "AlltoAll Gather Scatter Send Recv";
 
 Texts MakePublicNames() {
   Texts names;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "export/report/communicators_text.h"
 #include "export/report/device_health_text.h"
 #include "export/report/devices_text.h"
 #include "export/report/hot_text.h"
@@ -43,6 +44,9 @@ constexpr Section kSections[] = {
      DeviceHealthInJson,
      "it needs an NVIDIA GPU that an agent sees (`syncline nodes`), and samples, which "
      "`--no-evidence` leaves out"},
+    {"nccl", "NCCL's communicators", HasCommunicators, CommunicatorsInFull, CommunicatorsInShort,
+     CommunicatorsInJson,
+     "start jobs that use NCCL or RCCL with `syncline run --nccl` (docs/nccl.md)"},
     {"collectives", "Collectives", HasCollectives, CollectivesInFull, CollectivesInShort},
     {"transfers", "Sends and receives", HasTransfers, TransfersInFull, TransfersInShort},
     {"tensors", "Tensors between processes", HasTensors, TensorsInFull, TensorsInShort},

@@ -275,7 +275,7 @@ TEST(SectionsByName, EachIsPrintedInFullUnderItsTitle) {
   }
   for (const char* name : {"nodes", "coverage", "steps", "tensors", "messages", "transfers",
                            "operators", "partitions", "profiles", "overhead", "wall-clocks",
-                           "machines", "network", "devices", "device-health", "vtune"}) {
+                           "machines", "network", "devices", "device-health", "nccl", "vtune"}) {
     const std::string text = TextReport(report, {.sections = {name}});
     EXPECT_GE(LinesOf(text), 64u) << name << ": every row of a fleet\n" << text;
   }

@@ -289,6 +289,27 @@ void AddHealth(uint32_t node, analysis::Report* report) {
   report->health.push_back(std::move(health));
 }
 
+// One of all ranks.
+void AddCommunicator(analysis::Report* report) {
+  analysis::CommunicatorReport communicator;
+  communicator.id = 0xC0FFEE;
+  communicator.size = static_cast<uint32_t>(report->nodes.size());
+  communicator.job = "train";
+  communicator.waits.resize(1200);
+  for (uint32_t i = 0; i < communicator.size; ++i) {
+    analysis::CommunicatorMember& member = communicator.members.emplace_back();
+    member.key.node = i;
+    member.job_rank = static_cast<int32_t>(i);
+    member.rank = i;
+    member.collectives = 1234;
+    member.kernels_ns = 1'500'000'000 - i * 1'000'000;
+    member.waited_ns = 700'000'000 - i * 1'000'000;
+    member.last_in = i;
+  }
+  communicator.incomplete = 34;
+  report->communicators.push_back(std::move(communicator));
+}
+
 // Over TCP, by the kernel.
 void AddNetwork(uint32_t from, uint32_t to, analysis::Report* report) {
   analysis::NetworkLink link;
@@ -331,6 +352,7 @@ analysis::Report Fleet(uint32_t nodes, Job job) {
     if (job != Job::kTensorFlow) AddTransfers(i, next, &report);
   }
   if (job != Job::kTensorFlow) AddCollectives(&report);
+  if (job != Job::kTensorFlow) AddCommunicator(&report);
   report.messages.messages = 12'345;
   clocksync::ClockEvent event;
   event.kind = clocksync::ClockEvent::Kind::kStep;

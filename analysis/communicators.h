@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's communicators: what the devices of all of its ranks did for one collective, and who was
+// waited for.
+//
+// Two ranks' kernels are of one collective when they have the communicator, the function and the
+// number in common: NCCL counts a communicator's calls of each function alike on all of its ranks.
+// Not matched is a number that a rank shows twice (graphs that are replayed do not count), one that
+// not all ranks show, and one whose sizes differ.
+//
+// Kernels of a collective end together, or when their rank has what it needs: who begins late has
+// the shortest kernel, and one that is longer waits by the difference. Both are measured by each
+// device's own clock; how far two clocks are apart does not matter. What is less than
+// kCommunicatorSkewNs, or than a tenth of the shortest, counts as nothing: kernels of one
+// collective need not end at the same instant. Where kernels are longer because their rank sends or
+// receives more than others (reduce, gather, scatter), nothing is said of who waits. Pure.
+// Thread-safety: no state.
+#ifndef SYNCLINE_ANALYSIS_COMMUNICATORS_H_
+#define SYNCLINE_ANALYSIS_COMMUNICATORS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "timeline/builder.h"
+
+namespace syncline::analysis {
+
+inline constexpr int64_t kCommunicatorSkewNs = 50'000;
+
+struct CommunicatorMember {
+  ProcessKey key;
+  std::string process;       // its name
+  int32_t job_rank = -1;     // as the process says it; -1: it does not
+  uint32_t rank = 0;         // in the communicator
+  uint64_t collectives = 0;  // and transfers, recorded
+  bool placed = true;        // its device's clock could be placed
+  // Of the collectives that CommunicatorReport::waits has:
+  int64_t kernels_ns = 0;
+  int64_t waited_ns = 0;
+  uint64_t last_in =
+      0;  // it was waited for, by at least one other rank, and itself waited for none
+};
+
+// A collective that all ranks were recorded in, of a kind that shows who waits.
+struct CommunicatorWait {
+  TimelineTime begin;               // of the first kernel
+  std::vector<int64_t> kernels_ns;  // these two by rank
+  std::vector<int64_t> waited_ns;
+};
+
+struct CommunicatorReport {
+  uint64_t id = 0;
+  uint32_t size = 0;
+  std::string job;
+  std::vector<CommunicatorMember> members;  // by rank; those that were recorded
+  std::vector<CommunicatorWait> waits;      // by begin
+  uint64_t other = 0;                       // matched, of a kind that does not show who waits
+  uint64_t transfers = 0;                   // sends and receives, of all ranks
+  // Collectives of which it is not known which are one.
+  uint64_t repeated = 0;
+  uint64_t incomplete = 0;
+  uint64_t different = 0;
+  bool twice = false;  // two processes are one rank: nothing is matched
+
+  bool has_all() const { return members.size() == size && !twice; }
+};
+
+// By job, then the largest first, then id.
+std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeResult> nodes);
+
+}  // namespace syncline::analysis
+
+#endif  // SYNCLINE_ANALYSIS_COMMUNICATORS_H_
