@@ -62,7 +62,7 @@ CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     "callback": "late in Callback.after_step",
 }
 # Where a rank may be said to stand.
-PLACES = {"callback": "Callback.after_step (", "storage": "Storage."}
+PLACES = {"callback": "Callback.after_step (", "storage": "Storage.", "sleep": "Pass.forward ("}
 # train.py's own options.
 IN_THE_JOB = ("loader", "gc", "storage", "callback", "sleep", "batch", "prefetched")
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
