@@ -246,8 +246,10 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
   place->number = is_transfer ? NONE : collective->number;
   place->peer = peer < 0 ? NOBODY : (uint32_t)peer;
   place->bytes = count * BytesOf(is_transfer ? transfer->type : collective->type);
-  const uint64_t before_ns = __atomic_load_n(&communicator->enqueued_ns, __ATOMIC_RELAXED);
-  place->since_ns = asked_ns > before_ns ? asked_ns : before_ns;
+  /* Where no call was told of, or another thread's: kernels of a communicator are launched one
+   * after the other, each before it is said to be enqueued. */
+  place->since_ns =
+      asked_ns ? asked_ns : __atomic_load_n(&communicator->enqueued_ns, __ATOMIC_RELAXED);
   asked_is_over = 1;
   place->begin = UINT64_MAX;
   place->end = 0;

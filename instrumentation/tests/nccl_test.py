@@ -204,7 +204,9 @@ def odd(work):
     report = json.loads(syncline("report", run, "--json", expected=(INCOMPLETE,)))
     losses = [loss for node in report["nodes"] for loss in node["losses"]]
     # Of "Nothing" and "Unstamped" it is known that they are over, and not when.
-    (lost,) = {loss["detail"] for loss in losses}
+    details = {loss["detail"] for loss in losses}
+    assert len(details) == 1, losses
+    (lost,) = details
     assert "whose time is not known" in lost, losses
 
 
