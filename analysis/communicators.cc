@@ -15,12 +15,16 @@ using timeline::ProcessCollectives;
 
 constexpr int64_t kSkewDivisor = 10;  // of the shortest kernel
 
-// Ranks send and receive as much.
-bool ShowsWaits(std::string_view name) {
-  constexpr std::string_view kKinds[] = {"AllReduce", "AllGather", "ReduceScatter", "Broadcast",
-                                         "AlltoAll"};
+constexpr int64_t kApartNs = 200'000;  // of two nodes' clocks, which are not known here
+
+// Every rank's result needs every rank's part.
+bool EverybodyWaits(std::string_view name) {
+  constexpr std::string_view kKinds[] = {"AllReduce", "AllGather", "ReduceScatter"};
   return std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
 }
+
+// Ranks send and receive as much.
+bool ShowsWaits(std::string_view name) { return EverybodyWaits(name) || name == "Broadcast"; }
 
 // One rank's part of a communicator.
 struct Part {
@@ -31,8 +35,9 @@ struct Part {
 
 class Joiner {
  public:
-  Joiner(CommunicatorReport* report, std::vector<Part> parts)
-      : report_(report), parts_(std::move(parts)) {
+  Joiner(CommunicatorReport* report, std::vector<Part> parts,
+         const std::optional<timeline::Interval>& window)
+      : report_(report), parts_(std::move(parts)), window_(window) {
     std::sort(parts_.begin(), parts_.end(),
               [](const Part& a, const Part& b) { return a.member.rank < b.member.rank; });
   }
@@ -44,7 +49,14 @@ class Joiner {
       Collect(i);
     }
     const bool all = parts_.size() == report_->size && !report_->twice;
-    for (const auto& [key, found] : by_key_) Match(key.first, found, all);
+    for (const auto& [key, found] : by_key_) Match(key, found, all);
+    for (const Key& key : incomplete_) {
+      const auto range = matched_.find(key.first);
+      const bool edge = range != matched_.end() &&
+                        (key.second < range->second.first || key.second > range->second.second);
+      report_->incomplete += edge ? 0 : 1;
+    }
+    AddUp();
     for (Part& part : parts_) report_->members.push_back(std::move(part.member));
     std::sort(report_->waits.begin(), report_->waits.end(),
               [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -59,9 +71,15 @@ class Joiner {
 
   void Collect(size_t index) {
     Part& part = parts_[index];
-    part.member.placed = part.process->placed[part.communicator];
-    for (const DeviceCollective& one : part.process->collectives) {
-      if (one.communicator != part.communicator) continue;
+    const timeline::CommunicatorClock& clock = part.process->clocks[part.communicator];
+    part.member.placed = clock.placed;
+    skew_ns_ = std::max(skew_ns_, 2 * clock.step_ns);
+    const std::vector<DeviceCollective>& all = part.process->collectives;
+    const auto first = std::partition_point(all.begin(), all.end(), [&](const auto& one) {
+      return one.communicator < part.communicator;
+    });
+    for (auto at = first; at != all.end() && at->communicator == part.communicator; ++at) {
+      const DeviceCollective& one = *at;
       ++part.member.collectives;
       if (!one.sequence.has_value()) {
         ++report_->transfers;
@@ -72,7 +90,8 @@ class Joiner {
   }
 
   // `found`: by part.
-  void Match(const std::string& name, const std::vector<Found>& found, bool all) {
+  void Match(const Key& key, const std::vector<Found>& found, bool all) {
+    const std::string& name = key.first;
     for (size_t i = 1; i < found.size(); ++i) {
       if (found[i].part == found[i - 1].part) {
         ++report_->repeated;
@@ -80,14 +99,18 @@ class Joiner {
       }
     }
     if (!all || found.size() < parts_.size()) {
-      ++report_->incomplete;
+      incomplete_.push_back(key);
       return;
     }
+    const auto [range, is_first] = matched_.try_emplace(name, key.second, key.second);
+    if (!is_first) range->second.second = key.second;
     const bool same = std::all_of(found.begin(), found.end(), [&](const Found& one) {
       return one.collective->bytes == found.front().collective->bytes;
     });
     if (!same) {
       ++report_->different;
+    } else if (EverybodyWaits(name) && AllPlaced() && IsImpossible(found)) {
+      ++report_->impossible;
     } else if (!ShowsWaits(name) || !AllPlaced()) {
       ++report_->other;
     } else {
@@ -100,38 +123,84 @@ class Joiner {
                        [](const Part& part) { return part.member.placed; });
   }
 
+  // One's kernel was over before another's had begun.
+  static bool IsImpossible(const std::vector<Found>& found) {
+    int64_t last_begin_ns = INT64_MIN;
+    int64_t first_end_ns = INT64_MAX;
+    for (const Found& one : found) {
+      const DeviceCollective& its = *one.collective;
+      last_begin_ns = std::max(last_begin_ns, its.begin.ns - its.bound_ns);
+      first_end_ns = std::min(first_end_ns, its.begin.ns + its.duration_ns() + its.bound_ns);
+    }
+    return last_begin_ns > first_end_ns + kApartNs;
+  }
+
   void Wait(const std::vector<Found>& found) {
     CommunicatorWait wait;
-    wait.begin = found.front().collective->begin;
     for (const Found& one : found) {
-      wait.begin = std::min(wait.begin, one.collective->begin);
+      wait.begins.push_back(one.collective->begin);
       wait.kernels_ns.push_back(one.collective->duration_ns());
     }
+    wait.begin = *std::min_element(wait.begins.begin(), wait.begins.end());
+    if (window_.has_value() && !window_->Contains(wait.begin)) return;
     const int64_t least_ns = *std::min_element(wait.kernels_ns.begin(), wait.kernels_ns.end());
+    wait.skew_ns = std::max(skew_ns_, least_ns / kSkewDivisor);
     bool waits = false;
-    const int64_t skew_ns = std::max(kCommunicatorSkewNs, least_ns / kSkewDivisor);
     for (const int64_t kernel_ns : wait.kernels_ns) {
-      const int64_t longer_ns = kernel_ns - least_ns;
-      wait.waited_ns.push_back(longer_ns < skew_ns ? 0 : longer_ns);
-      waits = waits || wait.waited_ns.back() > 0;
+      wait.waited_ns.push_back(kernel_ns - least_ns);
+      waits = waits || wait.waited_ns.back() >= wait.skew_ns;
     }
     for (size_t i = 0; i < found.size(); ++i) {
-      CommunicatorMember& member = parts_[found[i].part].member;
-      member.kernels_ns += wait.kernels_ns[i];
-      member.waited_ns += wait.waited_ns[i];
-      if (waits && wait.waited_ns[i] == 0) ++member.last_in;
+      if (waits && wait.waited_ns[i] < wait.skew_ns) ++parts_[found[i].part].member.last_in;
     }
     report_->waits.push_back(std::move(wait));
   }
 
+  void AddUp() {
+    if (report_->waits.empty()) return;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      std::vector<Stretch> kernels;
+      std::vector<Stretch> waits;
+      for (const CommunicatorWait& wait : report_->waits) {
+        kernels.push_back({wait.begins[i].ns, wait.kernels_ns[i]});
+        waits.push_back({wait.begins[i].ns, wait.waited_ns[i]});
+      }
+      JoinStretches(&kernels);
+      JoinStretches(&waits);
+      for (const Stretch& one : kernels) parts_[i].member.kernels_ns += one.length_ns;
+      for (const Stretch& one : waits) parts_[i].member.waited_ns += one.length_ns;
+    }
+  }
+
   CommunicatorReport* const report_;
   std::vector<Part> parts_;
+  const std::optional<timeline::Interval> window_;
+  int64_t skew_ns_ = kCommunicatorSkewNs;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> matched_;  // first and last, by function
+  std::vector<Key> incomplete_;
   std::map<Key, std::vector<Found>> by_key_;
 };
 
 }  // namespace
 
-std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeResult> nodes) {
+void JoinStretches(std::vector<Stretch>* stretches) {
+  std::sort(stretches->begin(), stretches->end(),
+            [](const Stretch& a, const Stretch& b) { return a.begin_ns < b.begin_ns; });
+  size_t last = 0;
+  for (size_t i = 1; i < stretches->size(); ++i) {
+    Stretch& before = (*stretches)[last];
+    const Stretch& one = (*stretches)[i];
+    if (one.begin_ns <= before.begin_ns + before.length_ns) {
+      before.length_ns = std::max(before.length_ns, one.begin_ns + one.length_ns - before.begin_ns);
+    } else {
+      (*stretches)[++last] = one;
+    }
+  }
+  if (!stretches->empty()) stretches->resize(last + 1);
+}
+
+std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeResult> nodes,
+                                                const std::optional<timeline::Interval>& window) {
   std::map<std::tuple<std::string, uint64_t, uint32_t>, std::vector<Part>> parts;
   for (const timeline::NodeResult& node : nodes) {
     for (const ProcessCollectives& process : node.device_collectives) {
@@ -158,7 +227,7 @@ std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeRe
   for (auto& [key, of] : parts) {
     CommunicatorReport& report = reports.emplace_back();
     std::tie(report.job, report.id, report.size) = key;
-    Joiner(&report, std::move(of)).Join();
+    Joiner(&report, std::move(of), window).Join();
   }
   std::stable_sort(reports.begin(), reports.end(), [](const auto& a, const auto& b) {
     return std::tie(a.job, b.size, a.id) < std::tie(b.job, a.size, b.id);

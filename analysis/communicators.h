@@ -9,15 +9,17 @@
 //
 // Kernels of a collective end together, or when their rank has what it needs: who begins late has
 // the shortest kernel, and one that is longer waits by the difference. Both are measured by each
-// device's own clock; how far two clocks are apart does not matter. What is less than
-// kCommunicatorSkewNs, or than a tenth of the shortest, counts as nothing: kernels of one
-// collective need not end at the same instant. Where kernels are longer because their rank sends or
-// receives more than others (reduce, gather, scatter), nothing is said of who waits. Pure.
-// Thread-safety: no state.
+// device's own clock; how far two clocks are apart does not matter. Differences up to
+// CommunicatorWait::skew_ns may be none, because kernels of one collective need not end at the same
+// instant: 0.05 ms, a tenth of the shortest, or two steps of a device's clock, whichever is most.
+// Where kernels are longer because their rank sends or receives more than others (reduce, gather,
+// scatter), nothing is said of who waits.
+// Pure. Thread-safety: no state.
 #ifndef SYNCLINE_ANALYSIS_COMMUNICATORS_H_
 #define SYNCLINE_ANALYSIS_COMMUNICATORS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +38,7 @@ struct CommunicatorMember {
   uint64_t collectives = 0;  // and transfers, recorded
   bool placed = true;        // its device's clock could be placed
   // Of the collectives that CommunicatorReport::waits has:
-  int64_t kernels_ns = 0;
+  int64_t kernels_ns = 0;  // these two: what overlaps counts once
   int64_t waited_ns = 0;
   uint64_t last_in =
       0;  // it was waited for, by at least one other rank, and itself waited for none
@@ -44,10 +46,19 @@ struct CommunicatorMember {
 
 // A collective that all ranks were recorded in, of a kind that shows who waits.
 struct CommunicatorWait {
-  TimelineTime begin;               // of the first kernel
-  std::vector<int64_t> kernels_ns;  // these two by rank
+  TimelineTime begin;                // of the first kernel
+  std::vector<TimelineTime> begins;  // these three by rank
+  std::vector<int64_t> kernels_ns;
   std::vector<int64_t> waited_ns;
+  int64_t skew_ns = 0;  // a shorter wait may be none
 };
+
+// What is covered by any of [begin, begin + length): sorts, and joins what overlaps.
+struct Stretch {
+  int64_t begin_ns = 0;
+  int64_t length_ns = 0;
+};
+void JoinStretches(std::vector<Stretch>* stretches);
 
 struct CommunicatorReport {
   uint64_t id = 0;
@@ -59,15 +70,18 @@ struct CommunicatorReport {
   uint64_t transfers = 0;                   // sends and receives, of all ranks
   // Collectives of which it is not known which are one.
   uint64_t repeated = 0;
-  uint64_t incomplete = 0;
+  uint64_t incomplete = 0;  // not all ranks show it, and it is not at an edge of the recording
   uint64_t different = 0;
-  bool twice = false;  // two processes are one rank: nothing is matched
+  uint64_t impossible = 0;  // a kernel ended before another had begun
+  bool twice = false;       // two processes are one rank: nothing is matched
 
   bool has_all() const { return members.size() == size && !twice; }
 };
 
-// By job, then the largest first, then id.
-std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeResult> nodes);
+// By job, then the largest first, then id. With a `window` only what begins in it.
+std::vector<CommunicatorReport> CommunicatorsOf(
+    std::span<const timeline::NodeResult> nodes,
+    const std::optional<timeline::Interval>& window = std::nullopt);
 
 }  // namespace syncline::analysis
 

@@ -37,6 +37,21 @@ std::string LaneName(const Communicator& communicator) {
                          communicator.size);
 }
 
+const char* WhyNot(ClockPlacing placing) {
+  switch (placing) {
+    case ClockPlacing::kNothingKnown:
+      return "nothing tells how far the GPU's clock is from the host's";
+    case ClockPlacing::kContradiction:
+      return "by its stamps the GPU's clock does not run as the host's";
+    case ClockPlacing::kOthersStamps:
+      return "stamps were told of long after they were made: NCCL took those of other collectives "
+             "(docs/nccl.md), or its thread was late";
+    case ClockPlacing::kPlaced:
+      break;
+  }
+  return "";
+}
+
 bool IsTransfer(std::string_view name) { return name == "Send" || name == "Recv"; }
 
 }  // namespace
@@ -53,6 +68,17 @@ void DeviceCollectiveObserver::On(const NodeEvent& event) {
     process.calls[fields.U64(Field::kLaunch)] = DeviceCallOf(event, *context_.emitter, tracks_);
     return;
   }
+  constexpr uint64_t kMostNs = uint64_t{1} << 61;
+  const uint64_t begin_ns = fields.U64(Field::kBegin);
+  const uint64_t end_ns = fields.U64(Field::kEnd);
+  const auto ahead_ns = static_cast<int64_t>(fields.U64(Field::kAhead));
+  const uint64_t since_ns = fields.U64(Field::kSince);
+  const bool possible = begin_ns <= end_ns && end_ns < kMostNs && since_ns < kMostNs &&
+                        ahead_ns > -int64_t{kMostNs} && ahead_ns < int64_t{kMostNs};
+  if (!possible) {
+    ++process.impossible;
+    return;
+  }
   Collective& one = process.collectives.emplace_back();
   one.communicator = {fields.U64(Field::kCommunicator), fields.U32(Field::kSize),
                       fields.U32(Field::kRank)};
@@ -61,12 +87,12 @@ void DeviceCollectiveObserver::On(const NodeEvent& event) {
   one.call = fields.U64(Field::kLaunch);
   one.peer = fields.U32(Field::kPeer);
   one.facts.bytes = fields.U64(Field::kBytes);
-  one.facts.begin_device_ns = static_cast<int64_t>(fields.U64(Field::kBegin));
-  one.facts.end_device_ns = static_cast<int64_t>(fields.U64(Field::kEnd));
-  one.facts.ahead_ns = static_cast<int64_t>(fields.U64(Field::kAhead));
+  one.facts.begin_device_ns = static_cast<int64_t>(begin_ns);
+  one.facts.end_device_ns = static_cast<int64_t>(end_ns);
+  one.facts.ahead_ns = ahead_ns;
+  one.facts.watched_ns = static_cast<int64_t>(std::min(fields.U64(Field::kWaited), kMostNs));
   const uint64_t sequence = fields.U64(Field::kSequence);
   if (sequence != kNoSequence) one.facts.sequence = sequence;
-  const uint64_t since_ns = fields.U64(Field::kSince);
   if (since_ns != 0) one.facts.since_ns = static_cast<int64_t>(since_ns);
 }
 
@@ -141,19 +167,17 @@ void DeviceCollectiveObserver::PushLanes(uint32_t index, TrackId group,
   }
 }
 
-void DeviceCollectiveObserver::Lose(uint32_t index, std::span<const Collective> collectives,
-                                    ClockPlacing why) {
+void DeviceCollectiveObserver::Lose(uint32_t index, const std::string& of, uint64_t count,
+                                    const char* why) {
   const TrackTable::Process& process = tracks_->ProcessAt(index);
   Loss loss;
   loss.reason = LossReason::kLostInProcess;
   loss.begin_ns = kUnknownLo;
   loss.end_ns = kUnknownHi;
-  loss.count = collectives.size();
-  loss.detail = why == ClockPlacing::kContradiction
-                    ? "collectives: by its stamps the GPU's clock does not run as the host's"
-                    : "collectives: nothing tells how far the GPU's clock is from the host's";
+  loss.count = count;
+  loss.detail = absl::StrCat("collectives: ", why);
   loss = ledger_->Bounded(loss);
-  loss.source = absl::StrCat(process.name, " · ", LaneName(collectives.front().communicator));
+  loss.source = absl::StrCat(process.name, " · ", of);
   ledger_->PushHole(process.track, loss);
   ledger_->Add(loss, /*draw_on_node=*/false);
 }
@@ -192,9 +216,13 @@ ProcessCollectives DeviceCollectiveObserver::TakeAll(uint32_t index, Process* pr
     }
     const std::span<const Collective> of(in_order.data() + begin, end - begin);
     if (placed && group == kNoTrack) group = AddTrack(index, all.track, TrackKind::kGroup, kGroup);
-    placed ? PushLanes(index, group, of, *process) : Lose(index, of, placing);
+    if (placed) {
+      PushLanes(index, group, of, *process);
+    } else {
+      Lose(index, LaneName(of.front().communicator), of.size(), WhyNot(placing));
+    }
     all.communicators.push_back(in_order[begin].communicator);
-    all.placed.push_back(placed);
+    all.clocks.push_back({placed, ClockStepNs(facts)});
     all.collectives.insert(all.collectives.end(), facts.begin(), facts.end());
     begin = end;
   }
@@ -204,6 +232,9 @@ ProcessCollectives DeviceCollectiveObserver::TakeAll(uint32_t index, Process* pr
 std::vector<ProcessCollectives> DeviceCollectiveObserver::Finish() {
   std::vector<ProcessCollectives> all;
   for (auto& [index, process] : processes_) {
+    if (process.impossible > 0) {
+      Lose(index, kGroup, process.impossible, "their times are impossible");
+    }
     if (!process.collectives.empty()) all.push_back(TakeAll(index, &process));
   }
   return all;

@@ -50,13 +50,14 @@ class DeviceCollectiveObserver {
   struct Process {
     std::unordered_map<uint64_t, DeviceCall> calls;  // by number
     std::vector<Collective> collectives;
+    uint64_t impossible = 0;
   };
 
   ProcessCollectives TakeAll(uint32_t index, Process* process);
   void PushLanes(uint32_t index, TrackId group, std::span<const Collective> collectives,
                  const Process& process);
   void PushSpan(uint32_t index, const Collective& collective, const Process& process, TrackId lane);
-  void Lose(uint32_t index, std::span<const Collective> collectives, ClockPlacing why);
+  void Lose(uint32_t index, const std::string& of, uint64_t count, const char* why);
   TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
   std::string Name(uint32_t index, uint32_t id) const;
 

@@ -2,6 +2,7 @@
 #include "timeline/device_collectives.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace syncline::timeline {
 namespace {
@@ -26,15 +27,42 @@ struct Ahead {
   }
 };
 
+// NCCL looks all the while for the stamps of what is under way. Where it takes those of kernels
+// that are over, because it counts otherwise than its kernels do, they come all at once.
+constexpr int64_t kLongNs = 200'000;
+bool AreOthersStamps(std::span<const DeviceCollective> collectives) {
+  int64_t long_ns = 0;
+  int64_t watched_ns = 0;
+  for (const DeviceCollective& one : collectives) {
+    if (one.duration_ns() < kLongNs) continue;
+    long_ns += one.duration_ns() / 2;
+    watched_ns += std::min(one.watched_ns, one.duration_ns());
+  }
+  return watched_ns < long_ns;
+}
+
 }  // namespace
 
+int64_t ClockStepNs(std::span<const DeviceCollective> collectives) {
+  int64_t step_ns = 0;
+  for (const DeviceCollective& one : collectives) {
+    step_ns = std::gcd(step_ns, one.begin_device_ns - collectives[0].begin_device_ns);
+    step_ns = std::gcd(step_ns, one.duration_ns());
+  }
+  return std::max<int64_t>(1, step_ns);
+}
+
 ClockPlacing PlaceDeviceClock(std::span<DeviceCollective> collectives) {
+  if (AreOthersStamps(collectives)) return ClockPlacing::kOthersStamps;
+  const int64_t step_ns = ClockStepNs(collectives);
   std::vector<Ahead> ahead(collectives.size());
   for (size_t i = 0; i < collectives.size(); ++i) {
     const DeviceCollective& one = collectives[i];
     // Of which of its stamps it holds is not known.
     ahead[i].most_ns = one.ahead_ns + DriftNs(one.duration_ns());
-    if (one.since_ns.has_value()) ahead[i].least_ns = *one.since_ns - one.begin_device_ns;
+    if (one.since_ns.has_value()) {
+      ahead[i].least_ns = *one.since_ns - one.begin_device_ns - step_ns;
+    }
   }
   const auto apart_ns = [&](size_t i) {
     return collectives[i].begin_device_ns - collectives[i - 1].begin_device_ns;
@@ -49,7 +77,7 @@ ClockPlacing PlaceDeviceClock(std::span<DeviceCollective> collectives) {
     DeviceCollective& one = collectives[i];
     const int64_t half_ns = (ahead[i].most_ns - ahead[i].least_ns) / 2;
     one.begin_ns = one.begin_device_ns + ahead[i].least_ns + half_ns;
-    one.bound_ns = half_ns + 1 + DriftNs(one.duration_ns());
+    one.bound_ns = half_ns + step_ns + DriftNs(one.duration_ns());
   }
   return ClockPlacing::kPlaced;
 }

@@ -37,6 +37,7 @@ Made Make(std::mt19937_64* random, int64_t apart_ns, int64_t ppm, bool with_sinc
     one.end_device_ns = device(end_ns);
     if (with_since) one.since_ns = asked_ns;
     one.ahead_ns = seen_ns - one.end_device_ns;
+    one.watched_ns = one.duration_ns();
     made.collectives.push_back(one);
     made.begins_ns.push_back(begin_ns);
     at_ns = end_ns;
@@ -88,6 +89,37 @@ TEST(DeviceCollectivesTest, WithoutATimeBeforeNothingIsPlaced) {
   EXPECT_LE(std::abs(*made.collectives[0].begin_ns - made.begins_ns[0]),
             made.collectives[0].bound_ns);
   EXPECT_GT(made.collectives[0].bound_ns, made.collectives[100].bound_ns);
+}
+
+TEST(DeviceCollectivesTest, ACoarseClockIsPlacedWithinItsSteps) {
+  std::mt19937_64 random(10);
+  constexpr int64_t kStepNs = 1 << 20;
+  Made made = Make(&random, 0, 0, true);
+  for (DeviceCollective& one : made.collectives) {
+    const int64_t seen_ns = one.ahead_ns + one.end_device_ns;
+    one.begin_device_ns = one.begin_device_ns / kStepNs * kStepNs;
+    one.end_device_ns = one.end_device_ns / kStepNs * kStepNs;
+    one.watched_ns = one.duration_ns();
+    one.ahead_ns = seen_ns - one.end_device_ns;
+  }
+  EXPECT_EQ(ClockStepNs(made.collectives), kStepNs);
+  ASSERT_EQ(PlaceDeviceClock(made.collectives), ClockPlacing::kPlaced);
+  for (size_t i = 0; i < made.begins_ns.size(); ++i) {
+    const DeviceCollective& one = made.collectives[i];
+    EXPECT_LE(std::abs(*one.begin_ns - made.begins_ns[i]), one.bound_ns) << i;
+  }
+}
+
+TEST(DeviceCollectivesTest, StampsThatComeAllAtOnceAreOfOthers) {
+  std::mt19937_64 random(11);
+  Made made = Make(&random, 0, 0, true);
+  for (DeviceCollective& one : made.collectives) one.watched_ns = 1'000;
+  EXPECT_EQ(PlaceDeviceClock(made.collectives), ClockPlacing::kOthersStamps);
+  // Now and then the thread that looks for them is late.
+  for (size_t i = 0; i < made.collectives.size(); ++i) {
+    if (i % 4 != 0) made.collectives[i].watched_ns = made.collectives[i].duration_ns();
+  }
+  EXPECT_EQ(PlaceDeviceClock(made.collectives), ClockPlacing::kPlaced);
 }
 
 TEST(DeviceCollectivesTest, NoneAtAllIsFine) {

@@ -11,9 +11,10 @@
 namespace syncline::analysis::why {
 
 // `communicators`: of one job, with all that were recorded; at least one. `nodes`: names by number.
-// `ranks`: how many the job has, -1: it does not say.
+// `ranks`: how many the job has, -1: it does not say. `incomplete`: something was lost.
 CollectiveAnswer ExplainCollectives(std::span<const CommunicatorReport> communicators,
-                                    std::span<const std::string> nodes, int32_t ranks);
+                                    std::span<const std::string> nodes, int32_t ranks,
+                                    bool incomplete);
 
 }  // namespace syncline::analysis::why
 

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "analysis/why/device_model.h"
+#include "analysis/why/held_back.h"
 #include "analysis/why/model.h"
+#include "common/identity.h"
 
 namespace syncline::analysis::why {
 
@@ -21,14 +23,16 @@ enum class CollectiveRefusal : uint8_t {
   kNone,
   kNoCommonCommunicator,  // none has all ranks
   kPeerToPeer,            // the stages of a pipeline
-  kNoCollectives,         // none that all ranks wait in was recorded on all of them
+  kNoCollectives,         // none that shows who waits was recorded on all ranks
+  kSeveralDevices,        // a process works as several ranks
+  kSeveralPrograms,       // not all processes are of one communicator
 };
 const char* CollectiveRefusalJsonName(CollectiveRefusal refusal);
 
 struct CollectiveRank {
   int32_t rank = -1;  // of the job; where that is not known, of the largest communicator
   std::string node;
-  int32_t pid = 0;
+  ProcessKey process;
   int64_t kernels_ns = 0;  // these two of each second
   int64_t waited_ns = 0;
   uint64_t last_in = 0;  // collectives
@@ -37,6 +41,9 @@ struct CollectiveRank {
 struct CollectiveFinding {
   size_t index = 0;   // into CollectiveAnswer::ranks
   MeanEstimate lead;  // ns of each second: so much longer the others wait
+  // Of a late rank: what held its device back more than all others'. It may be late for that, or
+  // its device may be warm because it has more to do.
+  std::vector<DeviceHeldBack> held_back;
 };
 
 struct CollectiveAnswer {

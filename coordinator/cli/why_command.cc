@@ -161,8 +161,14 @@ std::optional<uint64_t> StepsOf(const merge::WhyResult& result) {
     if (refusal != DeviceRefusal::kNone && refusal != DeviceRefusal::kNoSteps) return std::nullopt;
     return result.devices->steps;
   }
-  // A window without steps is as good.
-  if (result.collectives.has_value()) return std::nullopt;
+  if (result.collectives.has_value()) {
+    using analysis::why::CollectiveRefusal;
+    const CollectiveRefusal refusal = result.collectives->refusal;
+    if (refusal != CollectiveRefusal::kNone && refusal != CollectiveRefusal::kNoCollectives) {
+      return std::nullopt;
+    }
+    return result.collectives->collectives;
+  }
   if (result.cut.has_value()) {
     using analysis::why::CutRefusal;
     const CutRefusal refusal = result.cut->refusal;
@@ -178,6 +184,7 @@ std::optional<uint64_t> StepsOf(const merge::WhyResult& result) {
 }
 
 int64_t WindowNs(const merge::WhyResult& result) {
+  if (result.collectives.has_value()) return result.collectives->window_ns;
   return result.cut.has_value() ? result.cut->window_ns : result.answer.window_ns;
 }
 
@@ -306,9 +313,11 @@ int RecordAndExplain(const Context& context, const WhyArguments& arguments) {
   const auto longer_ns = explained->may_step() ? LongerFor(explained->result, *goal) : std::nullopt;
   if (longer_ns.has_value() && !context.interrupts->First().stop_requested()) {
     PrintNote(context, "note", "",
-              absl::StrFormat("%d steps of one class in %s; recording again, for %d s",
-                              StepsOf(explained->result).value_or(0), directory->string(),
-                              *longer_ns / kSecondNs),
+              absl::StrFormat("%d %s in %s; recording again, for %d s",
+                              StepsOf(explained->result).value_or(0),
+                              explained->result.collectives.has_value() ? "collectives of NCCL"
+                                                                        : "steps of one class",
+                              directory->string(), *longer_ns / kSecondNs),
               "");
     run.window_ns = *longer_ns;
     while (run.directory.size() > 1 && run.directory.back() == '/') run.directory.pop_back();

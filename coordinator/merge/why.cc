@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "analysis/contradictions.h"
 #include "analysis/why/collector.h"
 #include "analysis/why/cut_collector.h"
@@ -167,7 +169,8 @@ why::Answer WithoutJob(const Read& read, const std::optional<std::string>& wante
   }
   return Refused(
       Refusal::kNoPyTorchOperators,
-      "no process recorded a PyTorch operator in the window. Either the job stands still "
+      "no process recorded a PyTorch operator in the window, nor did a collective of NCCL's end in "
+      "it under `syncline run --nccl`. Either the job stands still "
       "(it hangs, waits, or sets itself up): `syncline stacks` says where its "
       "processes stand. Or the processes run no PyTorch, or have a profiler of their own; "
       "`syncline nodes` says which can be recorded");
@@ -196,13 +199,29 @@ std::vector<size_t> Chosen(const Read& read, const std::optional<std::string>& w
   return chosen;
 }
 
+// Of all jobs of which any process was recorded; how many ranks the PyTorch jobs have.
 std::string NamesOf(const Read& read) {
   std::vector<std::string> names;
+  std::set<std::string> known;
   for (const WhyJob& job : read.jobs) {
+    known.insert(job.job);
     names.push_back(
         absl::StrCat(NameText(job), " (", report::Plural(job.input.ranks.size(), "rank"), ")"));
   }
-  return absl::StrJoin(names, ", ");
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::ProcessResult& process : node.processes) {
+      if (!process.job.empty() && known.insert(process.job).second) names.push_back(process.job);
+    }
+  }
+  return names.empty() ? "none with a name" : absl::StrJoin(names, ", ");
+}
+
+bool IsRecorded(const Read& read, const std::string& job) {
+  return std::any_of(read.built.nodes.begin(), read.built.nodes.end(),
+                     [&](const timeline::NodeResult& node) {
+                       return std::any_of(node.processes.begin(), node.processes.end(),
+                                          [&](const auto& process) { return process.job == job; });
+                     });
 }
 
 // Whether they may be one job that was started under two names: they have process groups of one
@@ -294,6 +313,45 @@ std::vector<LateRank> LateRanks(const WhyResult& result) {
   return ranks;
 }
 
+// What keeps tracers of devices from recording, a line each.
+std::vector<std::string> UntracedDevices(const Read& read) {
+  constexpr char kPrefix[] = "devices: ";
+  std::set<std::string> lines;
+  for (const timeline::NodeResult& node : read.built.nodes) {
+    for (const timeline::LossTotal& loss : node.losses) {
+      if (loss.reason != LossReason::kNotCovered) continue;
+      if (!absl::StartsWith(loss.detail, kPrefix)) continue;
+      lines.insert(absl::StrCat(node.name, ": what devices did is not in the recording: ",
+                                absl::StripPrefix(loss.detail, kPrefix)));
+    }
+  }
+  return {lines.begin(), lines.end()};
+}
+
+// By what NCCL said; nullopt: nothing of the job that is looked at. Errors: there are several.
+absl::StatusOr<std::optional<why::CollectiveAnswer>> CollectivesOf(
+    const Read& read, const std::vector<size_t>& chosen, const std::optional<std::string>& wanted) {
+  if (chosen.size() > 1) return std::nullopt;
+  const bool incomplete = LossesOf(read.inputs, read.built).incomplete;
+  if (chosen.empty()) return ExplainCollectivesOf(read.inputs, read.built, wanted, incomplete);
+  const WhyJob& job = read.jobs[chosen[0]];
+  for (const std::string& other : JobsWithCollectives(read.built)) {
+    if (wanted.has_value() || other == job.job) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("several jobs were recorded; choose one with --job: ", NamesOf(read)));
+  }
+  SYNCLINE_ASSIGN_OR_RETURN(std::optional<why::CollectiveAnswer> answer,
+                            ExplainCollectivesOf(read.inputs, read.built, job.job, incomplete));
+  if (!answer.has_value() || answer->refusal != why::CollectiveRefusal::kNone) return answer;
+  // Other processes under the same name.
+  const auto is_compared = [&](const ProcessKey& key) {
+    return std::any_of(answer->ranks.begin(), answer->ranks.end(),
+                       [&](const why::CollectiveRank& rank) { return rank.process == key; });
+  };
+  if (!std::all_of(job.processes.begin(), job.processes.end(), is_compared)) return std::nullopt;
+  return answer;
+}
+
 absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainers& explainers) {
   SYNCLINE_ASSIGN_OR_RETURN(const InputList list, ListInputs(options.input.inputs));
   WhyResult result;
@@ -311,18 +369,12 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   const std::vector<size_t> chosen = Chosen(read, options.job);
   result.no_step = read.no_step;
   const bool is_cut = read.jobs.empty() && IsTensorFlowJob(read, options.job);
-  if (chosen.size() < 2) {
-    const std::optional<std::string> job =
-        chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
-    SYNCLINE_ASSIGN_OR_RETURN(result.collectives, ExplainCollectivesOf(read.built, job));
-  }
-  const bool has_collectives = result.collectives.has_value();
-  if (options.job.has_value() && chosen.empty() && !read.no_step.has_value() && !is_cut &&
-      !has_collectives) {
+  SYNCLINE_ASSIGN_OR_RETURN(result.collectives, CollectivesOf(read, chosen, options.job));
+  const bool is_answered = read.no_step.has_value() || is_cut || result.collectives.has_value();
+  if (options.job.has_value() && chosen.empty() && !is_answered &&
+      !IsRecorded(read, *options.job)) {
     return absl::InvalidArgumentError(
-        read.jobs.empty()
-            ? absl::StrCat("no job \"", *options.job, "\" here: no PyTorch job was recorded")
-            : absl::StrCat("no job \"", *options.job, "\" here; there are: ", NamesOf(read)));
+        absl::StrCat("no job \"", *options.job, "\" here; there are: ", NamesOf(read)));
   }
   if (chosen.size() > 1) {
     return absl::InvalidArgumentError(
@@ -339,10 +391,6 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
     if (job.has_value()) result.cut = explainers.cut(*job);
   }
   if (result.devices.has_value() || result.cut.has_value()) result.collectives.reset();
-  if (result.collectives.has_value()) {
-    const Losses losses = LossesOf(read.inputs, read.built);
-    result.collectives->incomplete = result.collectives->incomplete || losses.incomplete;
-  }
   const auto job = chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
   const auto network =
       analysis::FindingsOf(analysis::NetworkOf(read.built.nodes, read.inputs.facts, job));
@@ -354,6 +402,7 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
   const std::vector<analysis::VtuneResult> vtune = ReadVtuneResults(&read.inputs);
   result.complaints = read.inputs.complaints;
   result.notes = read.inputs.notes;
+  for (std::string& line : UntracedDevices(read)) result.notes.push_back(std::move(line));
   for (std::string& line : VtuneOfRanks(read.inputs, vtune, LateRanks(result))) {
     result.notes.push_back(std::move(line));
   }
@@ -398,6 +447,11 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
                             ExplainWith(options, {read_side, read_cut, read_devices}));
   result.side.refusal = read.answer.refusal;
   result.side.refusal_text = std::move(read.answer.refusal_text);
+  if (read.collectives.has_value() && result.side.refusal != Refusal::kNone) {
+    result.side.refusal_text =
+        "what NCCL said of its collectives is all that it has of the job: such recordings are not "
+        "compared";
+  }
   result.complaints = std::move(read.complaints);
   result.notes = std::move(read.notes);
   return result;

@@ -100,7 +100,15 @@ void AddAbsences(const WhyJob& job, const timeline::BuiltTimeline& built,
   }
 }
 
-// How the one device was that the process used; nullptr: it used several, or it is not known.
+// A device that has more to do than others gets warmer and draws more power: there, that it is held
+// back may be an effect, and says nothing of why it takes longer.
+bool IsSlowerAtTheSameWork(const why::DeviceCause& cause) {
+  return cause.part == why::DevicePart::kComputing && cause.work.has_value() &&
+         cause.work->is_comparable && !cause.work->is_more_work();
+}
+
+}  // namespace
+
 const analysis::DeviceHealth* HealthOf(const ProcessKey& process, const OpenedInputs& inputs) {
   const analysis::DeviceHealth* found = nullptr;
   ProcessKey key = process;
@@ -114,15 +122,6 @@ const analysis::DeviceHealth* HealthOf(const ProcessKey& process, const OpenedIn
   }
   return found;
 }
-
-// A device that has more to do than others gets warmer and draws more power: there, that it is held
-// back may be an effect, and says nothing of why it takes longer.
-bool IsSlowerAtTheSameWork(const why::DeviceCause& cause) {
-  return cause.part == why::DevicePart::kComputing && cause.work.has_value() &&
-         cause.work->is_comparable && !cause.work->is_more_work();
-}
-
-}  // namespace
 
 timeline::ProcessDevices* DevicesOf(const ProcessKey& process, timeline::BuiltTimeline* built) {
   std::vector<timeline::ProcessDevices>& all = built->nodes[process.node].devices;

@@ -32,6 +32,9 @@ std::optional<analysis::why::DeviceSide> DeviceSideOf(const WhyJob& job, const O
 void AddHeldBack(const WhyJob& job, const OpenedInputs& inputs,
                  analysis::why::DeviceAnswer* answer);
 
+// How the one device was that the process used; nullptr: it used several, or it is not known.
+const analysis::DeviceHealth* HealthOf(const ProcessKey& process, const OpenedInputs& inputs);
+
 }  // namespace syncline::merge
 
 #endif  // SYNCLINE_COORDINATOR_MERGE_WHY_DEVICES_H_

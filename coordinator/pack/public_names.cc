@@ -92,7 +92,8 @@ gloo:send
 gloo:recv
 )";
 
-// Collectives and transfers as PyTorch's functions and our hook call them; oneDNN's primitives.
+// Collectives and transfers as PyTorch's functions and our hook call them, and as NCCL does;
+// oneDNN's primitives.
 constexpr std::string_view kWords =
     "allreduce allreduce_coalesced broadcast allgather allgather_base allgather_coalesced "
     "allgather_into_tensor_coalesced all_gather_single all_gather_single_coalesced reduce "
@@ -100,6 +101,7 @@ constexpr std::string_view kWords =
     "reduce_scatter_single_coalesced gather scatter alltoall alltoall_base all_to_all_single "
     "barrier send recv recv_anysource detach detach_ reorder convolution deconvolution "
     "inner_product matmul eltwise softmax pooling batch_normalization layer_normalization "
+    "NCCL AllReduce AllGather ReduceScatter Broadcast Reduce AlltoAll Gather Scatter Send Recv "
     "group_normalization lrn rnn binary concat sum shuffle resampling reduction prelu gemm";
 
 constexpr std::string_view kOptimizers =
@@ -128,8 +130,7 @@ constexpr std::string_view kFormatWords =
     "tracer_major tracer_minor tracer_patchlevel tracer_buffering_scheme tracer_buffering_id "
     "architecture_bit_width hostname vpid vpid_datetime Monotonic Clock lost nodes time duration "
     "gloo Optimizer enumerate DataLoader FSDP root_pre_forward accelerator initialised execute "
-    "Backward iteration iter c10d oneDNN NCCL AllReduce AllGather ReduceScatter Broadcast Reduce "
-    "AlltoAll Gather Scatter Send Recv";
+    "Backward iteration iter c10d oneDNN";
 
 Texts MakePublicNames() {
   Texts names;

@@ -42,7 +42,7 @@ Table MembersOf(const CommunicatorReport& one, const Page& page) {
                {"recorded", Table::Align::kRight},
                {"in kernels", Table::Align::kRight},
                {"waits", Table::Align::kRight},
-               {"waits for none", Table::Align::kRight}});
+               {"times last", Table::Align::kRight}});
   for (const CommunicatorMember* const member : ByWait(one)) {
     table.Add({absl::StrCat(member->rank), Who(*member, page.report()), Count(member->collectives),
                Percent(member->kernels_ns, window_ns), Percent(member->waited_ns, window_ns),
@@ -61,6 +61,7 @@ std::string UnmatchedText(const CommunicatorReport& one) {
   add(one.incomplete, "that not all ranks show");
   add(one.repeated, "whose number a rank shows twice");
   add(one.different, "whose sizes differ");
+  add(one.impossible, "of which one kernel was over before another had begun");
   std::string all;
   for (const std::string& text : texts) absl::StrAppend(&all, all.empty() ? "" : "; ", text);
   return all;
@@ -93,9 +94,9 @@ void CommunicatorsInFull(Page* page) {
   }
   page->Line(
       "Shares of the window. in kernels: kernels of collectives that all ranks of the communicator "
-      "were recorded in, also where they overlap. waits: by how much these run longer than the "
-      "shortest of the same collective, each by its own device's clock. waits for none: in "
-      "how many of those in which any rank waits.");
+      "were recorded in; what overlaps counts once. waits: by how much these run longer than the "
+      "shortest of the same collective, each by its own device's clock. times last: in "
+      "how many of those in which any rank waits it does not.");
 }
 
 // The largest. Where profiles say what devices did, they have room.
@@ -139,6 +140,7 @@ void CommunicatorsInJson(const analysis::Report& report, Json* json) {
                              {"incomplete", one.incomplete},
                              {"repeated", one.repeated},
                              {"different", one.different},
+                             {"impossible", one.impossible},
                              {"one_rank_twice", one.twice},
                              {"ranks", std::move(ranks)}});
   }

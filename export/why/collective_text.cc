@@ -10,6 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "export/why/device_json.h"
+#include "export/why/device_text.h"
 #include "export/why/labelled_text.h"
 #include "export/why/why_json.h"
 #include "export/why/why_sentences.h"
@@ -31,24 +33,31 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 
 std::string RankOf(const CollectiveAnswer& answer, const CollectiveFinding& finding) {
   const CollectiveRank& rank = answer.ranks[finding.index];
-  return absl::StrCat("rank ", rank.rank, " (", Printed(rank.node), ", pid ", rank.pid, ")");
-}
-
-const char* TheOthers(const CollectiveAnswer& answer) {
-  return answer.ranks.size() > 2 ? "the other ranks' median" : "the other rank";
+  return absl::StrCat("rank ", rank.rank, " (", Printed(rank.node), ", pid ", rank.process.pid,
+                      ")");
 }
 
 std::string LateText(const CollectiveAnswer& answer, const CollectiveFinding& finding) {
-  return absl::StrCat("the ranks wait for ", RankOf(answer, finding), ": in collectives ",
-                      TheOthers(answer), " waits ", WithInterval(finding.lead), " longer of each ",
-                      "second; no rank comes later in ", answer.ranks[finding.index].last_in,
-                      " of the ", Plural(answer.waited_in, "collective"), " in which any waits");
+  return absl::StrCat("the ranks wait for ", RankOf(answer, finding), ": of each second ",
+                      answer.ranks.size() > 2 ? "the others wait in collectives "
+                                              : "the other rank waits in collectives ",
+                      WithInterval(finding.lead), " longer than it",
+                      answer.ranks.size() > 2 ? " (median)" : "",
+                      "; it is the last to come, or among the last, in ",
+                      Count(answer.ranks[finding.index].last_in), " of the ",
+                      Plural(answer.waited_in, "collective"), " in which any rank waits");
 }
 
 void WriteVerdict(const CollectiveAnswer& answer, LabelledText* writer) {
   const size_t shown = std::min(kFindingsShown, answer.findings.size());
   for (size_t i = 0; i < shown; ++i) {
     writer->Say("LATE", LateText(answer, answer.findings[i]));
+    std::vector<std::string> held_back;
+    for (const analysis::why::DeviceHeldBack& held : answer.findings[i].held_back) {
+      held_back.push_back(
+          absl::StrCat(HeldBackText(held), "; it may be late for that, or warm from more work"));
+    }
+    writer->Say("DEVICE", held_back);
   }
   if (answer.findings.size() > shown) {
     writer->Say("LATE", absl::StrCat(Plural(answer.findings.size() - shown, "rank"),
@@ -65,9 +74,9 @@ void WriteVerdict(const CollectiveAnswer& answer, LabelledText* writer) {
                 absl::StrCat(nobody ? "no rank is late: "
                              : few  ? "too few collectives to call a rank late: "
                                     : "it is not certain that no rank is late: ",
-                             "the rank that waits least is ", RankOf(answer, *answer.closest), ", ",
-                             WithInterval(answer.closest->lead), " less of each second than ",
-                             TheOthers(answer)));
+                             "least waits ", RankOf(answer, *answer.closest), ", ",
+                             WithInterval(answer.closest->lead), " of each second less than ",
+                             answer.ranks.size() > 2 ? "the others (median)" : "the other rank"));
   }
   if (answer.rotating_ns > 0) {
     writer->Say("ALL", absl::StrCat("every rank waits, at least ", Ms(answer.rotating_ns),
@@ -89,11 +98,11 @@ void WriteTable(const CollectiveAnswer& answer, LabelledText* writer) {
   Table table({{"of each second", Table::Align::kLeft, true},
                {"in collectives", Table::Align::kRight},
                {"waits", Table::Align::kRight},
-               {"waits for none", Table::Align::kRight}});
+               {"times last", Table::Align::kRight}});
   for (const size_t i : order) {
     const CollectiveRank& rank = answer.ranks[i];
     table.Add({absl::StrCat("  rank ", rank.rank), absl::StrCat(Ms(rank.kernels_ns), " ms"),
-               absl::StrCat(Ms(rank.waited_ns), " ms"), absl::StrCat(rank.last_in, " times")});
+               absl::StrCat(Ms(rank.waited_ns), " ms"), Count(rank.last_in)});
   }
   writer->Raw(table.Format(writer->width(), 0));
   if (!all) {
@@ -113,15 +122,19 @@ std::vector<std::string> TrustTexts(const CollectiveAnswer& answer) {
 
 std::vector<std::string> NextTexts(const CollectiveAnswer& answer) {
   if (answer.findings.empty()) {
-    return {"`syncline report --section nccl` has each communicator"};
+    std::vector<std::string> texts = {"`syncline report RUN --section nccl` has each communicator"};
+    if (answer.collectives < analysis::why::kWaitsMin) {
+      texts.insert(texts.begin(), "record for longer (--for)");
+    }
+    return texts;
   }
   const std::string who = absl::StrCat("rank ", answer.ranks[answer.findings[0].index].rank);
-  return {
-      absl::StrCat("start the job with `syncline run --kineto` (PyTorch) and ask again: then "
-                   "kernels, copies, input and launches of ",
-                   who, " are compared with the others'"),
-      absl::StrCat("`syncline report --section machines` says what the nodes did meanwhile, and "
-                   "`--section device-health` how hot their GPUs were and what held them back")};
+  return {absl::StrCat("start the job with `syncline run --kineto` (PyTorch) and ask again: then "
+                       "kernels, copies, input and launches of ",
+                       who, " are compared with the others'"),
+          absl::StrCat(
+              "`syncline report RUN --section machines` says what the nodes did meanwhile, and "
+              "`--section device-health` how hot their GPUs were and what held them back")};
 }
 
 Json JsonOf(const MeanEstimate& mean) {
@@ -133,11 +146,9 @@ Json JsonOf(const MeanEstimate& mean) {
 
 Json JsonOf(const CollectiveAnswer& answer, const CollectiveFinding& finding) {
   const CollectiveRank& rank = answer.ranks[finding.index];
-  return {{"rank", rank.rank},
-          {"node", rank.node},
-          {"pid", rank.pid},
-          {"lead_ns", JsonOf(finding.lead)},
-          {"last_in", rank.last_in}};
+  return {{"rank", rank.rank},       {"node", rank.node},
+          {"pid", rank.process.pid}, {"lead_ns", JsonOf(finding.lead)},
+          {"last_in", rank.last_in}, {"held_back", HeldBackJson(finding.held_back)}};
 }
 
 }  // namespace
@@ -148,11 +159,11 @@ std::string CollectiveWhyText(const CollectiveAnswer& answer, const WhyTextOptio
     writer.Say("REFUSED", Printed(answer.refusal_text, 2000));
     return writer.Take();
   }
-  std::string head =
-      absl::StrCat("job ", Printed(answer.job), ", ", Plural(answer.ranks.size(), "rank"), ", ",
-                   Plural(answer.collectives, "collective"), " in ",
-                   absl::StrFormat("%.1f s", static_cast<double>(answer.window_ns) /
-                                                 static_cast<double>(kSecondNs)));
+  std::string head = absl::StrCat(
+      answer.job.empty() ? "a job without a name" : absl::StrCat("job ", Printed(answer.job)), ", ",
+      Plural(answer.ranks.size(), "rank"), ", ", Plural(answer.collectives, "collective"), " in ",
+      absl::StrFormat("%.1f s",
+                      static_cast<double>(answer.window_ns) / static_cast<double>(kSecondNs)));
   if (answer.incomplete) absl::StrAppend(&head, "; something is missing");
   writer.Line(head);
   writer.Blank();
@@ -175,7 +186,7 @@ std::string CollectiveWhyJson(const CollectiveAnswer& answer, const std::string&
   for (const CollectiveRank& rank : answer.ranks) {
     ranks.push_back({{"rank", rank.rank},
                      {"node", rank.node},
-                     {"pid", rank.pid},
+                     {"pid", rank.process.pid},
                      {"kernels_ns", rank.kernels_ns},
                      {"waited_ns", rank.waited_ns},
                      {"last_in", rank.last_in}});

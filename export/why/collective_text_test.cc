@@ -56,21 +56,26 @@ class Job {
   }
   size_t size() const { return now_ns_.size(); }
 
-  void Meet(uint64_t id, const std::vector<size_t>& ranks, uint64_t sequence, uint64_t bytes = 64) {
+  // `together`: so many are put into one launch.
+  void Meet(uint64_t id, const std::vector<size_t>& ranks, uint64_t sequence, uint64_t bytes = 64,
+            uint64_t together = 1) {
     int64_t last_ns = 0;
     for (const size_t rank : ranks) last_ns = std::max(last_ns, now_ns_[rank]);
     std::uniform_int_distribution<int64_t> skew_ns(0, 15'000);
     for (size_t i = 0; i < ranks.size(); ++i) {
-      const int64_t end_ns = last_ns + 2 * kMs + skew_ns(random_);
-      Add(ranks[i], {id, static_cast<uint32_t>(ranks.size()), static_cast<uint32_t>(i)}, 0,
-          sequence, now_ns_[ranks[i]], end_ns, bytes);
+      const int64_t end_ns = last_ns + transfer_ns + skew_ns(random_);
+      for (uint64_t k = 0; k < together; ++k) {
+        Add(ranks[i], {id, static_cast<uint32_t>(ranks.size()), static_cast<uint32_t>(i)}, 0,
+            sequence + k, now_ns_[ranks[i]], end_ns, bytes);
+      }
       now_ns_[ranks[i]] = end_ns;
     }
   }
-  void MeetAll(uint64_t sequence) {
+  int64_t transfer_ns = 2 * kMs;
+  void MeetAll(uint64_t sequence, uint64_t together = 1) {
     std::vector<size_t> all(size());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
-    Meet(kAll, all, sequence);
+    Meet(kAll, all, sequence, 64, together);
   }
   void Send(size_t rank) {
     Add(rank, {kAll, static_cast<uint32_t>(size()), static_cast<uint32_t>(rank)}, 2, std::nullopt,
@@ -80,11 +85,18 @@ class Job {
   std::vector<timeline::NodeResult>& nodes() { return nodes_; }
   timeline::ProcessCollectives& Of(size_t rank) { return nodes_[rank].device_collectives[0]; }
 
-  CollectiveAnswer Explain() const {
+  CollectiveAnswer Explain() { return Explain(static_cast<int32_t>(size())); }
+  CollectiveAnswer Explain(int32_t world) {
+    for (timeline::NodeResult& node : nodes_) {
+      for (timeline::ProcessCollectives& of : node.device_collectives) {
+        std::stable_sort(
+            of.collectives.begin(), of.collectives.end(),
+            [](const auto& a, const auto& b) { return a.communicator < b.communicator; });
+      }
+    }
     std::vector<std::string> names;
     for (const timeline::NodeResult& node : nodes_) names.push_back(node.name);
-    return analysis::why::ExplainCollectives(CommunicatorsOf(nodes_), names,
-                                             static_cast<int32_t>(size()));
+    return analysis::why::ExplainCollectives(CommunicatorsOf(nodes_), names, world, false);
   }
 
  private:
@@ -96,7 +108,7 @@ class Job {
     one.communicator = static_cast<uint32_t>(known - of.communicators.begin());
     if (known == of.communicators.end()) {
       of.communicators.push_back(communicator);
-      of.placed.push_back(true);
+      of.clocks.push_back({true, 1});
     }
     one.name = name;
     one.sequence = sequence;
@@ -172,7 +184,8 @@ TEST(CollectiveExplainTest, WhoWaitedBeforeIsNotBlamed) {
       job.Meet(group + 1, {2 * group, 2 * group + 1}, round);
     job.MeetAll(round);
   }
-  EXPECT_EQ(Late(job.Explain()), std::vector<int32_t>{5});
+  EXPECT_EQ(Late(job.Explain()), std::vector<int32_t>{5})
+      << CollectiveWhyText(job.Explain(), {100, false});
 }
 
 TEST(CollectiveExplainTest, WhatIsNotKnownIsRefusedOrSaid) {
@@ -199,7 +212,7 @@ TEST(CollectiveExplainTest, WhatIsNotKnownIsRefusedOrSaid) {
   // A number that a rank shows twice, one whose sizes differ, one that a rank lacks.
   Job odd(4, 6);
   run(&odd, 100);
-  for (size_t i = 0; i < 10; ++i) odd.Of(1).collectives[i].sequence = 50;
+  for (size_t i = 20; i < 30; ++i) odd.Of(1).collectives[i].sequence = 50;
   odd.Of(2).collectives[60].bytes = 65;
   const std::vector<CommunicatorReport> reports = CommunicatorsOf(odd.nodes());
   ASSERT_EQ(reports.size(), 1u);
@@ -214,7 +227,7 @@ TEST(CollectiveExplainTest, WhatIsNotKnownIsRefusedOrSaid) {
 
   Job unplaced(2, 7);
   run(&unplaced, 50);
-  unplaced.Of(1).placed[0] = false;
+  unplaced.Of(1).clocks[0].placed = false;
   EXPECT_EQ(unplaced.Explain().refusal, CollectiveRefusal::kNoCollectives);
 
   // Two processes that say they are one rank.
@@ -222,6 +235,79 @@ TEST(CollectiveExplainTest, WhatIsNotKnownIsRefusedOrSaid) {
   run(&twice, 50);
   twice.Of(2).communicators[0].rank = 1;
   EXPECT_EQ(twice.Explain().refusal, CollectiveRefusal::kNoCommonCommunicator);
+}
+
+// Collectives that are put into one launch wait at the same time.
+TEST(CollectiveExplainTest, WhatIsWaitedForAtTheSameTimeCountsOnce) {
+  Job job(4, 10);
+  for (uint64_t round = 0; round < 100; ++round) {
+    for (size_t rank = 0; rank < 4; ++rank)
+      job.Compute(rank, rank == 3 ? 10 * kMs + 80'000 : 10 * kMs);
+    job.MeetAll(20 * round, 20);
+  }
+  const CollectiveAnswer answer = job.Explain();
+  for (const analysis::why::CollectiveRank& rank : answer.ranks) {
+    EXPECT_LE(rank.kernels_ns, 400 * kMs) << "of each second";
+    EXPECT_LE(rank.waited_ns, 150 * kMs);
+  }
+  EXPECT_EQ(Late(answer), std::vector<int32_t>());
+}
+
+// Of kernels of 300 ms it is not known whether one that is 25 ms longer waits.
+TEST(CollectiveExplainTest, WhatIsSmallAgainstTheKernelsIsUndecided) {
+  Job job(4, 11);
+  job.transfer_ns = 300 * kMs;
+  for (uint64_t round = 0; round < 100; ++round) {
+    for (size_t rank = 0; rank < 4; ++rank) job.Compute(rank, rank == 3 ? 125 * kMs : 100 * kMs);
+    job.MeetAll(round);
+  }
+  const CollectiveAnswer answer = job.Explain();
+  EXPECT_EQ(answer.verdict, DeviceVerdict::kUndecided);
+  EXPECT_THAT(CollectiveWhyText(answer, {100, false}),
+              HasSubstr("small against how long the kernels take"));
+}
+
+TEST(CollectiveExplainTest, ProcessesOfOtherProgramsAreNotMixedIn) {
+  const auto rounds = [](Job* job, uint64_t id) {
+    for (uint64_t round = 0; round < 100; ++round) {
+      for (size_t rank = 0; rank < 4; ++rank) job->Compute(rank, 10 * kMs);
+      job->Meet(id, {0, 1}, round);
+      job->Meet(id + 1, {2, 3}, round);
+    }
+  };
+  Job halves(4, 12);
+  rounds(&halves, 1);
+  for (timeline::NodeResult& node : halves.nodes()) node.processes[0].world_size = -1;
+  EXPECT_EQ(halves.Explain(-1).refusal, CollectiveRefusal::kSeveralPrograms);
+  // With two devices each.
+  Job devices(4, 13);
+  for (uint64_t round = 0; round < 100; ++round) devices.MeetAll(round);
+  for (const size_t rank : {1, 3}) {
+    devices.Of(rank - 1).communicators.push_back(devices.Of(rank).communicators[0]);
+    devices.Of(rank - 1).clocks.push_back({true, 1});
+    for (timeline::DeviceCollective one : devices.Of(rank).collectives) {
+      one.communicator = 1;
+      devices.Of(rank - 1).collectives.push_back(one);
+    }
+    devices.nodes()[rank].device_collectives.clear();
+  }
+  EXPECT_EQ(devices.Explain().refusal, CollectiveRefusal::kSeveralDevices);
+}
+
+TEST(CollectiveExplainTest, WhatContradictsItselfIsNotCounted) {
+  Job job(2, 14);
+  for (uint64_t round = 0; round < 100; ++round) {
+    for (size_t rank = 0; rank < 2; ++rank) job.Compute(rank, 10 * kMs);
+    job.MeetAll(round);
+  }
+  // One rank's stamps are of the collective before.
+  for (size_t i = 99; i > 0; --i) {
+    auto& all = job.Of(1).collectives;
+    const std::optional<uint64_t> sequence = all[i].sequence;
+    all[i] = all[i - 1];
+    all[i].sequence = sequence;
+  }
+  EXPECT_GE(CommunicatorsOf(job.nodes())[0].impossible, 98u);
 }
 
 TEST(CollectiveExplainTest, TheTextNamesTheRankAndNoCause) {

@@ -83,24 +83,25 @@ Json JsonOf(const DeviceAnswer& answer, const DeviceFinding& finding) {
                                    {"own_ns", cause.own_ns},
                                    {"work", cause.work.has_value() ? JsonOf(*cause.work) : Json()}};
                              })},
-          {"held_back",
-           ArrayOf(finding.held_back,
-                   [](const DeviceHeldBack& held) {
-                     return Json{
-                         {"reason", evidence::DeviceValueName(held.reason)},
-                         {"own", JsonOf(held.own)},
-                         {"others", JsonOf(held.others)},
-                         {"known", held.known},
-                         {"unknown", held.unknown},
-                         {"own_sm_mhz", held.own_mhz > 0 ? Json(held.own_mhz) : Json()},
-                         {"others_sm_mhz", held.others_mhz > 0 ? Json(held.others_mhz) : Json()}};
-                   })},
+          {"held_back", HeldBackJson(finding.held_back)},
           {"unexplained_ns", finding.unexplained_ns},
           {"unseen_launch_ns", finding.unseen_launch_ns},
           {"cost_ns", finding.cost_ns}};
 }
 
 }  // namespace
+
+Json HeldBackJson(const std::vector<DeviceHeldBack>& held_back) {
+  return ArrayOf(held_back, [](const DeviceHeldBack& held) {
+    return Json{{"reason", evidence::DeviceValueName(held.reason)},
+                {"own", JsonOf(held.own)},
+                {"others", JsonOf(held.others)},
+                {"known", held.known},
+                {"unknown", held.unknown},
+                {"own_sm_mhz", held.own_mhz > 0 ? Json(held.own_mhz) : Json()},
+                {"others_sm_mhz", held.others_mhz > 0 ? Json(held.others_mhz) : Json()}};
+  });
+}
 
 std::string DeviceWhyJson(const DeviceAnswer& answer, const std::vector<std::string>& inputs) {
   const bool refused = answer.refusal != DeviceRefusal::kNone;

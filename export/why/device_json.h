@@ -5,6 +5,7 @@
 #ifndef SYNCLINE_EXPORT_WHY_DEVICE_JSON_H_
 #define SYNCLINE_EXPORT_WHY_DEVICE_JSON_H_
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace syncline::report {
 // `inputs`: as the caller named them.
 std::string DeviceWhyJson(const analysis::why::DeviceAnswer& answer,
                           const std::vector<std::string>& inputs);
+
+nlohmann::ordered_json HeldBackJson(const std::vector<analysis::why::DeviceHeldBack>& held_back);
 
 }  // namespace syncline::report
 

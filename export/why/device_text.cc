@@ -120,23 +120,6 @@ std::vector<std::string> CauseTexts(const DeviceCause& cause) {
   return texts;
 }
 
-// "its device was held back by its temperature in 41 % of the window, the others' in 0.0 to 2.0 %".
-std::string HeldBackText(const DeviceHeldBack& held) {
-  std::string text =
-      absl::StrCat("its device was held back ", analysis::HeldBackBy(held.reason), " in ",
-                   PercentText(held.own.lo), " to ", PercentText(held.own.hi), " of the window, ",
-                   held.known == 1 ? "the other's" : "the others'", " in ",
-                   PercentText(held.others.lo), " to ", PercentText(held.others.hi));
-  if (held.own_mhz > 0 && held.others_mhz > 0) {
-    absl::StrAppend(&text, "; its SM clock was ", held.own_mhz, " MHz in the median, ",
-                    held.known == 1 ? "the other's " : "the others' ", held.others_mhz, " MHz");
-  }
-  if (held.unknown > 0) {
-    absl::StrAppend(&text, "; of ", Plural(held.unknown, "more rank"), " it is not known");
-  }
-  return text;
-}
-
 void WriteFinding(const DeviceAnswer& answer, const DeviceFinding& finding, LabelledText* writer) {
   writer->Say("LATE", LateText(answer, finding));
   std::vector<std::string> causes;
@@ -357,6 +340,22 @@ std::vector<std::string> NextTexts(const DeviceAnswer& answer) {
 }
 
 }  // namespace
+
+std::string HeldBackText(const DeviceHeldBack& held) {
+  std::string text =
+      absl::StrCat("its device was held back ", analysis::HeldBackBy(held.reason), " in ",
+                   PercentText(held.own.lo), " to ", PercentText(held.own.hi), " of the window, ",
+                   held.known == 1 ? "the other's" : "the others'", " in ",
+                   PercentText(held.others.lo), " to ", PercentText(held.others.hi));
+  if (held.own_mhz > 0 && held.others_mhz > 0) {
+    absl::StrAppend(&text, "; its SM clock was ", held.own_mhz, " MHz in the median, ",
+                    held.known == 1 ? "the other's " : "the others' ", held.others_mhz, " MHz");
+  }
+  if (held.unknown > 0) {
+    absl::StrAppend(&text, "; of ", Plural(held.unknown, "more rank"), " it is not known");
+  }
+  return text;
+}
 
 std::string DeviceWhyText(const DeviceAnswer& answer, const WhyTextOptions& options) {
   LabelledText writer(options.width, options.color);

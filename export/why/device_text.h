@@ -17,6 +17,9 @@ namespace syncline::report {
 // As WhyText.
 std::string DeviceWhyText(const analysis::why::DeviceAnswer& answer, const WhyTextOptions& options);
 
+// "its device was held back by its temperature in 40 % to 41 % of the window, the others' in ..."
+std::string HeldBackText(const analysis::why::DeviceHeldBack& held);
+
 }  // namespace syncline::report
 
 #endif  // SYNCLINE_EXPORT_WHY_DEVICE_TEXT_H_

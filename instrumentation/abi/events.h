@@ -165,7 +165,7 @@ inline constexpr EventRow kEvents[] = {
      EventKind::kDeviceCollectiveCall},
     {"syncline_device", "collective",
      "thread u32, launch, communicator u64, size, rank, name, description u32, sequence u64, peer "
-     "u32, bytes, since, begin, end u64, ahead i64",
+     "u32, bytes, since, begin, end u64, ahead i64, waited u64",
      EventKind::kDeviceCollective},
     {"syncline_device", "tracing", "thread, source u32, state u8", EventKind::kDeviceTracing},
     {"syncline_device", "lost", "thread, source u32, count u64", EventKind::kDeviceLost},

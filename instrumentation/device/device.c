@@ -88,6 +88,7 @@ void device_collective(const struct device_collective* collective) {
       .begin = collective->begin,
       .end = collective->end,
       .ahead = collective->ahead_ns,
+      .waited = collective->watched_ns,
   };
   SynclineLeave(thread, cost, tracer->collective(thread->key, &fields));
 }

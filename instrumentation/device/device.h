@@ -61,7 +61,8 @@ struct device_collective {
   uint64_t since_ns; /* the trace clock: it did not begin before; 0: that is not known */
   uint64_t begin;    /* these two: the device's clock, ns */
   uint64_t end;
-  int64_t ahead_ns; /* by how much the trace clock is ahead of the device's, at most */
+  int64_t ahead_ns;    /* by how much the trace clock is ahead of the device's, at most */
+  uint64_t watched_ns; /* from when its first stamp was there to when its last one was */
 };
 DEVICE_HIDDEN void device_collective(const struct device_collective* collective);
 

@@ -27,6 +27,7 @@
 #define MASK ((int)(NCCL_COLLECTIVE | NCCL_TRANSFER | NCCL_CHANNEL))
 #define AGAIN_NS 50000000u /* NCCL writes the mask itself when a communicator begins */
 #define PLACES 4096u       /* collectives that are under way in the process */
+#define COPIES 4           /* of NCCL in the process */
 #define TRIES 16u
 #define TEXT_BYTES 24
 #define NONE UINT64_MAX
@@ -39,15 +40,28 @@ struct communicator {
   uint32_t ranks;
   uint32_t rank;
   uint64_t enqueued_ns; /* the last collective of it whose enqueuing was over */
+  uint32_t copy;        /* of NCCL */
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards these three */
-static int* mask;                                         /* NCCL's; NULL: it has no communicator */
-static uint32_t communicators;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards these four */
+static struct nccl {
+  int* mask; /* NULL: it has no communicator */
+  uint32_t communicators;
+} copies[COPIES];
 static int watched;
+static int uncounted; /* an NCCL that does not count what its kernels do while nothing is asked */
 static pid_t owner;
 
-static void SetMask(int* of, int value) { __atomic_store_n(of, value, __ATOMIC_RELAXED); }
+static int transfers; /* any send or receive was seen */
+
+/* NCCL decides by the mask for each call, also of those that it puts into one launch. A send that
+ * is asked for with the mask set, and its receive without, leave it waiting for ever: so the mask
+ * goes back to 0 only in the thread and at the point where NCCL launches what was asked for, and
+ * never in a process that sends. What it tells while nothing is recorded is dropped. */
+static void SetMask(const struct communicator* of, int value) {
+  int* const its = __atomic_load_n(&copies[of->copy].mask, __ATOMIC_RELAXED);
+  if (its) __atomic_store_n(its, value, __ATOMIC_RELAXED);
+}
 
 /* ---- places */
 
@@ -65,6 +79,10 @@ struct place {
   uint64_t begin;
   uint64_t end;
   int64_t ahead_ns;
+  uint64_t last_begin; /* these two tell whether its channels worked at the same time */
+  uint64_t first_end;
+  uint64_t seen_ns; /* the first stamp was in our hands */
+  uint64_t over_ns; /* the last one */
   uint32_t stamps;
   char name[TEXT_BYTES];
   char how[2 * TEXT_BYTES];
@@ -98,7 +116,8 @@ static struct place* PlaceOf(const void* handle, uint32_t* life) {
 }
 
 /* A free place, filled in by nobody else; NULL: there is none. What an earlier recording left under
- * way counts as over. */
+ * way counts as over, and what is older than half of all places: NCCL does not tell of all channels
+ * that it announces. */
 static struct place* TakePlace(uint32_t gate, uint32_t* at, uint32_t* life) {
   struct place* all = __atomic_load_n(&places, __ATOMIC_ACQUIRE);
   if (!all) {
@@ -114,7 +133,11 @@ static struct place* TakePlace(uint32_t gate, uint32_t* at, uint32_t* life) {
     *at = __atomic_fetch_add(&next_place, 1, __ATOMIC_RELAXED) & (PLACES - 1);
     struct place* place = &all[*at];
     uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
-    if (LEFT(state) != 0 && __atomic_load_n(&place->gate, __ATOMIC_RELAXED) == gate) continue;
+    const uint64_t newest = __atomic_load_n(&last_call, __ATOMIC_RELAXED);
+    if (LEFT(state) != 0 && __atomic_load_n(&place->gate, __ATOMIC_RELAXED) == gate &&
+        __atomic_load_n(&place->call, __ATOMIC_RELAXED) + PLACES / 2 > newest) {
+      continue;
+    }
     *life = (LIFE(state) + 1) & 0x3FFFFFFFu;
     if (__atomic_compare_exchange_n(&place->state, &state, (uint64_t)*life << 32 | CHANNELS_LATER,
                                     0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -131,7 +154,8 @@ static void Free(struct place* place, uint32_t life) {
 
 static void Record(const struct place* place) {
   if (place->gate != *syncline_gate) return; /* the recording that it began in is over */
-  if (place->stamps == 0 || place->begin == 0 || place->end < place->begin) {
+  /* Channels of one kernel work together: else their stamps are of several. */
+  if (place->stamps == 0 || place->end < place->begin || place->last_begin > place->first_end) {
     return device_lost(SOURCE, 1);
   }
   device_collective(&(struct device_collective){.call = place->call,
@@ -146,7 +170,8 @@ static void Record(const struct place* place) {
                                                 .since_ns = place->since_ns,
                                                 .begin = place->begin,
                                                 .end = place->end,
-                                                .ahead_ns = place->ahead_ns});
+                                                .ahead_ns = place->ahead_ns,
+                                                .watched_ns = place->over_ns - place->seen_ns});
 }
 
 /* One of what was to come has come. */
@@ -178,9 +203,17 @@ static void Most(uint64_t* value, uint64_t with) {
 }
 
 /* It is in our hands: it was made before now. */
-static void OnStamp(struct place* place, uint64_t stamp) {
-  if (stamp == 0 || stamp > INT64_MAX) return;
-  const int64_t ahead_ns = (int64_t)syncline_clock_ns() - (int64_t)stamp;
+static void OnStamp(struct place* place, uint64_t stamp, int is_end) {
+  if (stamp == 0 || stamp > INT64_MAX / 4) return;
+  const uint64_t now_ns = syncline_clock_ns();
+  const int64_t ahead_ns = (int64_t)now_ns - (int64_t)stamp;
+  if (is_end) {
+    Least(&place->first_end, stamp);
+    Most(&place->over_ns, now_ns);
+  } else {
+    Most(&place->last_begin, stamp);
+    Least(&place->seen_ns, now_ns);
+  }
   int64_t old = __atomic_load_n(&place->ahead_ns, __ATOMIC_RELAXED);
   while (ahead_ns < old && !__atomic_compare_exchange_n(&place->ahead_ns, &old, ahead_ns, 1,
                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -230,7 +263,14 @@ static void Append(char* to, size_t bytes, const char* separator, const char* te
 static void* Enqueue(struct communicator* communicator, const struct nccl_event* event,
                      int is_transfer) {
   const uint32_t gate = *syncline_gate;
-  if (gate == 0 || !communicator) return NULL;
+  if (!communicator) return NULL;
+  if (is_transfer) __atomic_store_n(&transfers, 1, __ATOMIC_RELAXED);
+  if (gate == 0) {
+    if (!__atomic_load_n(&transfers, __ATOMIC_RELAXED)) SetMask(communicator, 0);
+    return NULL;
+  }
+  /* To itself: there is no kernel. */
+  if (is_transfer && event->transfer.peer == (int)communicator->rank) return NULL;
   uint32_t at, life;
   struct place* place = TakePlace(gate, &at, &life);
   if (!place) {
@@ -242,7 +282,8 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
   const size_t count = is_transfer ? transfer->count : collective->count;
   const int peer = is_transfer ? transfer->peer : collective->root;
   place->communicator = communicator;
-  place->call = __atomic_add_fetch(&last_call, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&place->call, __atomic_add_fetch(&last_call, 1, __ATOMIC_RELAXED),
+                   __ATOMIC_RELAXED);
   place->number = is_transfer ? NONE : collective->number;
   place->peer = peer < 0 ? NOBODY : (uint32_t)peer;
   place->bytes = count * BytesOf(is_transfer ? transfer->type : collective->type);
@@ -254,6 +295,8 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
   place->begin = UINT64_MAX;
   place->end = 0;
   place->ahead_ns = INT64_MAX;
+  place->last_begin = place->over_ns = 0;
+  place->first_end = place->seen_ns = UINT64_MAX;
   place->stamps = 0;
   place->name[0] = place->how[0] = 0;
   Append(place->name, sizeof place->name, "",
@@ -267,7 +310,11 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
     return NULL;
   }
   const uint32_t channels = is_transfer ? transfer->channels : collective->channels;
-  __atomic_store_n(&place->state, (uint64_t)life << 32 | (channels + 1u), __ATOMIC_RELEASE);
+  uint64_t mine = (uint64_t)life << 32 | CHANNELS_LATER;
+  if (!__atomic_compare_exchange_n(&place->state, &mine, (uint64_t)life << 32 | (channels + 1u), 0,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    return NULL;
+  }
   return HandleOf(at, life, 0);
 }
 
@@ -276,16 +323,11 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
 static int Begins(void* context, void** handle, const struct nccl_event* event, uint64_t kind) {
   *handle = NULL;
   if (getpid() != owner) return 0;
-  if (*syncline_gate == 0) {
-    int* const its = __atomic_load_n(&mask, __ATOMIC_RELAXED);
-    if (its) SetMask(its, 0); /* NCCL has overwritten it */
-    return 0;
-  }
   uint32_t life = 0;
   switch (kind) {
     case NCCL_COLLECTIVE_CALL:
     case NCCL_TRANSFER_CALL:
-      OnCall();
+      if (*syncline_gate != 0) OnCall();
       break;
     case NCCL_COLLECTIVE:
     case NCCL_TRANSFER:
@@ -294,7 +336,7 @@ static int Begins(void* context, void** handle, const struct nccl_event* event, 
     case NCCL_CHANNEL: {
       struct place* place = event->parent ? PlaceOf(event->parent, &life) : NULL;
       if (!place || IsChannel(event->parent)) break;
-      OnStamp(place, event->channel.stamp);
+      OnStamp(place, event->channel.stamp, 0);
       *handle = (void*)((uintptr_t)event->parent | (uintptr_t)1 << 21);
       break;
     }
@@ -326,12 +368,15 @@ static int State(void* handle, int state, struct nccl_state* arguments) {
   if (state != NCCL_CHANNEL_STOPS || !arguments || !IsChannel(handle)) return 0;
   struct place* place = PlaceOf(handle, &life);
   if (!place) return 0;
-  OnStamp(place, arguments->stamp);
+  OnStamp(place, arguments->stamp, 1);
   __atomic_fetch_add(&place->stamps, 1, __ATOMIC_RELAXED);
   return 0;
 }
 
 /* ---- on and off */
+
+static const char kUncounted[] =
+    SOURCE " 2.31 or newer: its stamps are right only if they are asked for all the time";
 
 static void* Watch(void* unused) {
   (void)unused;
@@ -344,11 +389,17 @@ static void* Watch(void* unused) {
     if (value != acted) device_follow();
     acted = value;
     pthread_mutex_lock(&mutex);
-    int* const now = mask;
-    if (now) SetMask(now, value ? MASK : 0);
+    int any = 0;
+    for (int i = 0; i < COPIES && value; i++) {
+      if (!copies[i].mask) continue;
+      any = 1;
+      __atomic_store_n(copies[i].mask, MASK, __ATOMIC_RELAXED);
+    }
+    const int refused = uncounted;
     pthread_mutex_unlock(&mutex);
-    if (now && value && said != value) {
-      device_tracing(SOURCE, SYNCLINE_DEVICE_TRACED);
+    if (value && said != value && (any || refused)) {
+      device_tracing(any ? SOURCE : kUncounted,
+                     any ? SYNCLINE_DEVICE_TRACED : SYNCLINE_DEVICE_NOT_TRACED);
       said = value;
     }
     SynclineGateWait(gate, value, value ? AGAIN_NS : 0);
@@ -356,22 +407,40 @@ static void* Watch(void* unused) {
   return NULL;
 }
 
+/* Its place in copies[], one more communicator of it; COPIES: there is none. Under the mutex. */
+static uint32_t CopyOf(int* of) {
+  uint32_t at = COPIES;
+  for (uint32_t i = 0; i < COPIES; i++) {
+    if (copies[i].mask == of) {
+      copies[i].communicators++;
+      return i;
+    }
+    if (!copies[i].mask && at == COPIES) at = i;
+  }
+  if (at == COPIES) return COPIES;
+  copies[at].communicators = 1;
+  __atomic_store_n(&copies[at].mask, of, __ATOMIC_RELAXED);
+  return at;
+}
+
+/* `of`: NULL: it is not asked for anything. */
 static int Begin(void** context, int* of, uint64_t id, int ranks, int rank) {
   *context = NULL;
   if (device_start() != 0) return 0;
-  struct communicator* communicator = syncline_arena(sizeof *communicator);
-  if (!communicator) return 0;
-  communicator->id = id;
-  communicator->ranks = (uint32_t)ranks;
-  communicator->rank = (uint32_t)rank;
-  *context = communicator;
+  struct communicator* communicator = of ? syncline_arena(sizeof *communicator) : NULL;
   pthread_mutex_lock(&mutex);
   if (!owner) owner = getpid();
   if (!watched) watched = SynclineStartThread(Watch) == 0;
-  communicators++;
-  if (watched) __atomic_store_n(&mask, of, __ATOMIC_RELAXED);
-  if (mask) SetMask(mask, *syncline_gate ? MASK : 0);
+  if (!of) uncounted = 1;
+  const uint32_t copy = communicator && watched ? CopyOf(of) : COPIES;
   pthread_mutex_unlock(&mutex);
+  if (copy == COPIES) return 0;
+  communicator->id = id;
+  communicator->ranks = (uint32_t)ranks;
+  communicator->rank = (uint32_t)rank;
+  communicator->copy = copy;
+  *context = communicator;
+  if (*syncline_gate) SetMask(communicator, MASK);
   return 0;
 }
 static int Begin4(void** context, int* of, const char* name, uint64_t id, int nodes, int ranks,
@@ -389,13 +458,26 @@ static int Begin5(void** context, uint64_t id, int* of, const char* name, int no
   return Begin(context, of, id, ranks, rank);
 }
 
+/* From NCCL 2.31 on the host counts what a kernel did only while it is asked to, and the device
+ * always: who begins to ask later gets stamps of other collectives. */
+static int Begin7(void** context, uint64_t id, int* of, const char* name, int nodes, int ranks,
+                  int rank, void* log) {
+  (void)of;
+  (void)name;
+  (void)nodes;
+  (void)log;
+  return Begin(context, NULL, id, ranks, rank);
+}
+
 /* With its last communicator NCCL may be unloaded. */
 static int End(void* context) {
-  if (!context) return 0;
+  const struct communicator* const communicator = context;
+  if (!communicator) return 0;
   pthread_mutex_lock(&mutex);
-  if (communicators > 0 && --communicators == 0) {
-    if (mask) SetMask(mask, 0);
-    __atomic_store_n(&mask, NULL, __ATOMIC_RELAXED);
+  struct nccl* const copy = &copies[communicator->copy];
+  if (copy->communicators > 0 && --copy->communicators == 0) {
+    SetMask(communicator, 0);
+    __atomic_store_n(&copy->mask, NULL, __ATOMIC_RELAXED);
   }
   pthread_mutex_unlock(&mutex);
   return 0;
@@ -410,4 +492,4 @@ SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v5 = {
 SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v6 = {
     .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
 SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v7 = {
-    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
+    .name = "syncline", .begin = Begin7, .functions = FUNCTIONS(Begins5)};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is used of the interface between NCCL (RCCL) and a profiler plugin, in its versions 4 (NCCL
- * 2.27) to 7 (2.31): these lay out alike what is read here, but for the order of what `begin` is
- * given. Neither NCCL's headers nor its library are needed. Every function returns 0, or an error.
+ * 2.27) to 7 (2.31, of which nothing is asked): these lay out alike what is read here, but for the
+ * order of what `begin` is given. Neither NCCL's headers nor its library are needed. Every function
+ * returns 0, or an error.
  */
 #ifndef SYNCLINE_INSTRUMENTATION_DEVICE_NCCL_H_
 #define SYNCLINE_INSTRUMENTATION_DEVICE_NCCL_H_

@@ -50,7 +50,8 @@ struct syncline_device_collective {
   uint64_t since;        /* the trace clock, ns: the device did not begin before; 0: not known */
   uint64_t begin;        /* these two: the device's own clock, ns */
   uint64_t end;
-  int64_t ahead; /* by how many ns the trace clock is ahead of the device's then, at most */
+  int64_t ahead;   /* by how many ns the trace clock is ahead of the device's then, at most */
+  uint64_t waited; /* ns, from when its first stamp was there to when its last one was */
 };
 
 /* Each returns 1 when a session takes the event, 0 when none does. docs/event-schema.md. */

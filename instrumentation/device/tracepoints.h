@@ -63,7 +63,8 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_device, collective,
         lttng_ust_field_integer(uint64_t, since, at->since)
         lttng_ust_field_integer(uint64_t, begin, at->begin)
         lttng_ust_field_integer(uint64_t, end, at->end)
-        lttng_ust_field_integer(int64_t, ahead, at->ahead)))
+        lttng_ust_field_integer(int64_t, ahead, at->ahead)
+        lttng_ust_field_integer(uint64_t, waited, at->waited)))
 
 LTTNG_UST_TRACEPOINT_EVENT(syncline_device, tracing,
     LTTNG_UST_TP_ARGS(uint32_t, thread_arg, uint32_t, source_arg, uint8_t, state_arg),

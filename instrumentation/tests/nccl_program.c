@@ -12,8 +12,10 @@
  * often it was called back in vain, and of each kernel what it is, when it began and ended, by the
  * trace clock.
  *
- * ODD: channels that are announced and do not come, and that come and were not announced; handles
- * of things that are over; nothing where something is usual. These have names of their own.
+ * ODD: "odd": channels that are announced and do not come, and that come and were not announced;
+ * handles of things that are over; nothing where something is usual. These have names of their own.
+ * "behind": at once, each collective gets the stamps of the one before, as where NCCL counts
+ * otherwise than its kernels do. "sends": a send and a receive in each round, too.
  *
  * What is laid out here is written down from NCCL's published headers, apart from what the plugin
  * believes. */
@@ -58,6 +60,8 @@ static uint64_t GpuTime(uint64_t host_ns) {
   const uint64_t since_ns = host_ns - first_ns;
   return host_ns + since_ns / 1000000 * 80 + (uint64_t)(rank + 3) * 3600000000000u;
 }
+
+static uint64_t GpuNow(void) { return GpuTime(Now()); }
 
 /* ---- events, byte by byte */
 
@@ -122,7 +126,16 @@ static void StopChannel(void* handle, uint64_t stamp) {
 static uint64_t (*meeting)[2][RANKS_MAX];
 static uint64_t* last_round; /* in meeting[ROUNDS]; 0: not yet */
 
+static const char* odd = "";
 static uint64_t in_vain; /* handles that were given while nothing was recorded, and the like */
+
+/* What NCCL tells of a kernel whose channels it sees begin then, and end now. */
+static void TellChannels(void* handle, void** channels, uint64_t end_ns) {
+  for (int i = 0; i < CHANNELS; i++) {
+    StopChannel(channels[i], GpuTime(end_ns - (uint64_t)(CHANNELS - 1 - i) * 700));
+  }
+  (void)handle;
+}
 
 /* Of one round; `how`: 0 AllReduce, 1 Broadcast. */
 static void Collective(uint64_t round, int how, FILE* truth) {
@@ -141,7 +154,19 @@ static void Collective(uint64_t round, int how, FILE* truth) {
     Stop(group);
   }
   const uint64_t begin_ns = launched_ns + 20000;
+  static uint64_t before_begin_ns, before_end_ns;
+  const int behind = strcmp(odd, "behind") == 0;
+  void* channels[CHANNELS] = {NULL};
+  if (handle && behind && before_end_ns) {
+    for (int i = 0; i < CHANNELS; i++) {
+      channels[i] = StartChannel(handle, i, GpuTime(before_begin_ns));
+    }
+    TellChannels(handle, channels, before_end_ns);
+  }
   while (Now() < begin_ns) {
+  }
+  for (int i = 0; i < CHANNELS && handle && !behind; i++) {
+    channels[i] = StartChannel(handle, i, GpuTime(begin_ns - (uint64_t)i * 500));
   }
   __atomic_store_n(&meeting[round][how][rank], begin_ns, __ATOMIC_RELEASE);
   uint64_t last_ns = 0;
@@ -155,40 +180,62 @@ static void Collective(uint64_t round, int how, FILE* truth) {
   }
   const uint64_t end_ns = last_ns + 300000;
   while (Now() < end_ns) usleep(20);
-  if (!handle) return;
-  void* channels[CHANNELS];
-  for (int i = 0; i < CHANNELS; i++) {
-    channels[i] = StartChannel(handle, i, GpuTime(begin_ns + (uint64_t)i * 500));
-  }
-  for (int i = 0; i < CHANNELS; i++) {
-    StopChannel(channels[i], GpuTime(end_ns - (uint64_t)(CHANNELS - 1 - i) * 700));
-  }
-  fprintf(truth, "%s %lu %lu %lu\n", name, (unsigned long)number, (unsigned long)begin_ns,
+  before_begin_ns = begin_ns;
+  before_end_ns = end_ns;
+  if (!handle || behind) return;
+  TellChannels(handle, channels, end_ns);
+  fprintf(truth, "%s %lu %lu %lu\n", name, (unsigned long)number, (unsigned long)begin_ns - 500,
           (unsigned long)end_ns);
+}
+
+/* One that sends to the next rank, whose kernel takes 50 us, and one to itself, of which NCCL tells
+ * nothing more. */
+static void Send(void) {
+  if (!(__atomic_load_n(&mask, __ATOMIC_RELAXED) & COLL)) return;
+  for (int peer = rank; peer <= rank + 1; peer++) {
+    memset(event, 0, sizeof event);
+    PUT(24, const char*, "Send");
+    PUT(40, const char*, "ncclInt8");
+    PUT(48, size_t, 64);
+    PUT(56, int, peer % ranks);
+    PUT(60, uint8_t, 1);
+    void* handle = Start(P2P);
+    Stop(handle);
+    const uint64_t begin_ns = Now();
+    if (peer == rank) continue;
+    void* channel = StartChannel(handle, 0, GpuTime(begin_ns));
+    while (Now() < begin_ns + 50000) {
+    }
+    StopChannel(channel, GpuTime(begin_ns + 50000));
+  }
+}
+
+static void Channel(void* parent, int number) {
+  void* const channel = StartChannel(parent, number, GpuNow());
+  StopChannel(channel, GpuNow());
 }
 
 static void Odd(uint64_t round) {
   if (!(__atomic_load_n(&mask, __ATOMIC_RELAXED) & COLL)) return;
-  const uint64_t now = GpuTime(Now());
   /* None of its channels comes; there are fewer than it said; more; one of nothing; twice the end.
    */
   Stop(StartCollective("Never", round, 2, 0));
   void* fewer = StartCollective("Fewer", round, 2, 0);
   Stop(fewer);
-  StopChannel(StartChannel(fewer, 0, now), now + 10);
+  Channel(fewer, 0);
   void* more = StartCollective("More", round, 1, 0);
-  for (int i = 0; i < 3; i++) StopChannel(StartChannel(more, i, now), now + 1000);
+  for (int i = 0; i < 3; i++) Channel(more, i);
   Stop(more);
   Stop(more);
-  StopChannel(StartChannel(more, 0, now), now + 10);
-  StopChannel(StartChannel(NULL, 0, now), now + 10);
+  Channel(more, 0);
+  Channel(NULL, 0);
   Stop(StartCollective("Nothing", round, 0, 0));
   void* unstamped = StartCollective("Unstamped", round, 1, 0);
   Stop(unstamped);
   StopChannel(StartChannel(unstamped, 0, 0), 0);
   /* Its kernel is over before it is enqueued. */
   void* early = StartCollective("Early", round, 1, 0);
-  StopChannel(StartChannel(early, 0, now), now + 1000);
+  Channel(early, 0);
   Stop(early);
   memset(event, 0, sizeof event);
   if (Start(1u << 20) || Start(0)) in_vain++;
@@ -221,6 +268,7 @@ int main(int count, char** words) {
   rank = atoi(words[3]);
   ranks = atoi(words[4]);
   const useconds_t late_us = rank == ranks - 1 ? (useconds_t)atoi(words[5]) : 0;
+  if (count > 6) odd = words[6];
   first_ns = Now();
   if (ranks > RANKS_MAX || LoadPlugin() != 0) return 4;
   char path[4200];
@@ -246,7 +294,8 @@ int main(int count, char** words) {
     usleep(2000 + late_us);
     Collective(round, 0, truth);
     if (round % 4 == 3) Collective(round, 1, truth);
-    if (count > 6) Odd(round);
+    if (strcmp(odd, "odd") == 0) Odd(round);
+    if (strcmp(odd, "sends") == 0) Send();
   }
   fprintf(truth, "vain %lu mask %d\n", (unsigned long)in_vain, mask);
   fclose(truth);
