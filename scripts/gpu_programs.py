@@ -39,6 +39,38 @@ else:
 dist.destroy_process_group()
 """
 
+NCCL_PROGRAM = """
+import os, sys, time, torch
+import torch.distributed as dist
+out, sleep_s = sys.argv[1], float(sys.argv[2])
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+factor, gradient = torch.randn(2048, 2048, device="cuda"), torch.randn(1 << 20, device="cuda")
+waited = [0.0, 0]
+def step():
+    for _ in range(10): torch.mm(factor, factor)
+    torch.cuda.synchronize()
+    if rank == ranks - 1: time.sleep(sleep_s)
+    began = time.perf_counter()
+    dist.all_reduce(gradient)
+    torch.cuda.synchronize()
+    waited[0] += time.perf_counter() - began
+    waited[1] += 1
+def agreed(done):
+    flag = torch.tensor([float(done)], device="cuda")
+    dist.all_reduce(flag)
+    return flag.item() > 0
+for _ in range(10): step()
+waited[:] = [0.0, 0]
+open(os.path.join(out, f"ready{rank}"), "w").close()
+while not agreed(os.path.exists(os.path.join(out, "stop"))):
+    for _ in range(10): step()
+with open(os.path.join(out, f"waited{rank}"), "w") as file:
+    file.write(str(waited[0] / waited[1]))
+dist.destroy_process_group()
+"""
+
 CUDA_PROGRAM = r"""
 #include <cstdio>
 #include <cstdlib>

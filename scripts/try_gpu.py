@@ -9,13 +9,15 @@ A program trains with two ranks on one GPU, twice:
   cuda       a program in CUDA C++ (nvcc builds it) under `syncline run --devices`
   cost       what a launch of CUDA takes: without Syncline, under `run --devices`, and recorded
   jax        a JAX program that serves its profiler; `syncline record --device-level 1`
+  nccl       a rank on each of several GPUs, the last of which sleeps, under `syncline run --nccl`
 
 What is checked: every kernel, copy and fill of the files is in the report; the operator of each is
 the one that PyTorch itself names (External id); what a device did adds up to its steps; the rank
 that was given more work computes longer, and the one that sleeps waits longer for launches; the
 health of the recording's GPUs is what nvidia-smi saw meanwhile. Of the program in CUDA C++: every
 kernel is under the task that launched it, none begins before its launch, and how long kernels take
-is what CUDA's own events say.
+is what CUDA's own events say. Of NCCL's collectives: all are known on all ranks, and `syncline why`
+names the rank that sleeps, by how long the others say that they wait for it.
 
 Exit status: 0 all checks hold, 1 one does not, 77 there is no GPU, or no PyTorch that sees it.
 """
@@ -33,13 +35,19 @@ import tempfile
 import time
 
 from scripts.gpu_health import Witness
-from scripts.gpu_programs import COST_PROGRAM, CUDA_PROGRAM, JAX_PROGRAM, TORCH_PROGRAM
+from scripts.gpu_programs import (
+    COST_PROGRAM,
+    CUDA_PROGRAM,
+    JAX_PROGRAM,
+    NCCL_PROGRAM,
+    TORCH_PROGRAM,
+)
 
 STEPS = 20
 SLEEP_MS = 10  # of rank 0, a step
 EXTRA = 30  # products of two matrices more on rank 1, a step
 NAME_BYTES = 512  # of a longer name Syncline keeps these
-PARTS = ("profile", "recording", "cuda", "cost", "jax")
+PARTS = ("profile", "recording", "cuda", "cost", "jax", "nccl")
 NEEDS_NVCC = ("cuda", "cost")
 WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -215,6 +223,44 @@ class Trial:
         self.check_arrows(os.path.join(run, "out"))
 
 
+    def nccl(self):
+        print("A rank on each GPU, with `syncline run --nccl`:")
+        out, gpus = os.path.join(self.folder, "nccl"), gpu_count(self.arguments.python)
+        os.makedirs(out)
+        program = os.path.join(out, "work.py")
+        with open(program, "w") as file:
+            file.write(NCCL_PROGRAM)
+        torchrun = f"-m torch.distributed.run --standalone --nproc-per-node {gpus}".split()
+        words = [self.arguments.syncline, "run", "--nccl", "--job", "nccl", "--"]
+        words += [self.arguments.python, *torchrun, program, out, str(SLEEP_MS / 1000)]
+        running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        run = os.path.join(self.folder, "run-nccl")
+        try:
+            for _ in range(1200):
+                if os.path.exists(os.path.join(out, "ready0")) or running.poll() is not None:
+                    break
+                time.sleep(0.1)
+            self.syncline("record", "--for", "5s", "--out", run, ok=(0, 3))
+        finally:
+            open(os.path.join(out, "stop"), "w").close()
+        self.finish(running)
+        print(self.syncline("report", run, "--section", "nccl", ok=(0, 3)))
+        print(self.syncline("why", run, ok=(0, 3)))
+        answer = json.loads(self.syncline("why", run, "--json", ok=(0, 3)))
+        names = [rank["rank"] for rank in answer["verdict"]["ranks"]]
+        self.checks.check(
+            answer.get("kind") == "collectives" and names == [gpus - 1],
+            f"late is rank {gpus - 1}: {answer['kind']} says {names} {answer['message']}",
+        )
+        found = answer.get("collectives", {"judged": 0, "unmatched": -1})
+        self.checks.check(
+            found["judged"] > 100 and found["unmatched"] == 0,
+            f"{found['judged']} collectives on all ranks, {found['unmatched']} not known on all",
+        )
+        for rank in range(gpus):
+            with open(os.path.join(out, f"waited{rank}")) as file:
+                print(f"  rank {rank} took {float(file.read()) * 1e3:.2f} ms for an all-reduce")
+
     def cuda(self):
         print("A program in CUDA C++, with `syncline run --devices`:")
         out, program = self.build("cuda", CUDA_PROGRAM)
@@ -345,6 +391,11 @@ def has_jax(python):
     return subprocess.run([python, "-c", look], capture_output=True).returncode == 0
 
 
+def gpu_count(python):
+    look = "import torch; print(torch.cuda.device_count())"
+    return int(subprocess.run([python, "-c", look], capture_output=True, text=True).stdout)
+
+
 def device_spans(run, syncline):
     """(name, begin, end, task) of each span on a device, by the timeline."""
     out = os.path.join(run, "..", "merged-cuda")
@@ -388,6 +439,9 @@ def main():
                 continue
             if part == "jax" and not has_jax(arguments.python):
                 print("jax: not tried, there is no JAX that sees the GPU")
+                continue
+            if part == "nccl" and gpu_count(arguments.python) < 2:
+                print("nccl: not tried, it needs two GPUs")
                 continue
             getattr(trial, part)()
     finally:
