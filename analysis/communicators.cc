@@ -23,9 +23,6 @@ bool EverybodyWaits(std::string_view name) {
   return std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
 }
 
-// Ranks send and receive as much.
-bool ShowsWaits(std::string_view name) { return EverybodyWaits(name) || name == "Broadcast"; }
-
 // One rank's part of a communicator.
 struct Part {
   const ProcessCollectives* process = nullptr;
@@ -109,10 +106,10 @@ class Joiner {
     });
     if (!same) {
       ++report_->different;
-    } else if (EverybodyWaits(name) && AllPlaced() && IsImpossible(found)) {
-      ++report_->impossible;
-    } else if (!ShowsWaits(name) || !AllPlaced()) {
+    } else if (!EverybodyWaits(name) || !AllPlaced()) {
       ++report_->other;
+    } else if (IsImpossible(found)) {
+      ++report_->impossible;
     } else {
       Wait(found);
     }

@@ -7,14 +7,13 @@
 // Not matched is a number that a rank shows twice (graphs that are replayed do not count), one that
 // not all ranks show, and one whose sizes differ.
 //
-// Kernels of a collective end together, or when their rank has what it needs: who begins late has
-// the shortest kernel, and one that is longer waits by the difference. Both are measured by each
-// device's own clock; how far two clocks are apart does not matter. Differences up to
-// CommunicatorWait::skew_ns may be none, because kernels of one collective need not end at the same
-// instant: 0.05 ms, a tenth of the shortest, or two steps of a device's clock, whichever is most.
-// Where kernels are longer because their rank sends or receives more than others (reduce, gather,
-// scatter), nothing is said of who waits.
-// Pure. Thread-safety: no state.
+// Of a collective whose every result needs every rank's part (all-reduce, all-gather,
+// reduce-scatter) kernels end together: who begins late has the shortest, and one that is longer
+// waits by the difference. Both are measured by each device's own clock; how far two clocks are
+// apart does not matter. Differences up to CommunicatorWait::skew_ns may be none, because kernels
+// of one collective need not end at the same instant: 0.05 ms, a tenth of the shortest, or two
+// steps of a device's clock, whichever is most. Of others nothing is said: ranks ahead of a late
+// one in a broadcast's chain are done before it comes. Pure. Thread-safety: no state.
 #ifndef SYNCLINE_ANALYSIS_COMMUNICATORS_H_
 #define SYNCLINE_ANALYSIS_COMMUNICATORS_H_
 

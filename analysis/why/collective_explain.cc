@@ -142,19 +142,7 @@ class Explainer {
       }
     }
     if (answer_.collectives == 0 || first == last) {
-      const bool placed = std::all_of(
-          communicators_.begin(), communicators_.end(), [](const CommunicatorReport& one) {
-            return std::all_of(one.members.begin(), one.members.end(),
-                               [](const CommunicatorMember& member) { return member.placed; });
-          });
-      return Refuse(
-          CollectiveRefusal::kNoCollectives,
-          !placed
-              ? "the clock of a rank's GPU could not be placed, so that nothing is known of how "
-                "long its kernels took: `syncline report RUN --section losses` says why"
-              : "no two collectives that show who waits (all-reduce, all-gather, "
-                "reduce-scatter, broadcast) were recorded on all of their ranks: record for "
-                "longer (--for), or see `syncline report RUN --section nccl`");
+      return RefuseWithoutWaits();
     }
     answer_.window_ns = last.ns - first.ns;
     slices_ = std::clamp<size_t>(answer_.collectives / 2, 2, kSlicesMost);
@@ -188,6 +176,32 @@ class Explainer {
     int64_t sum = 0;
     for (const Stretch& one : stretches) sum += one.length_ns;
     return sum;
+  }
+
+  void RefuseWithoutWaits() {
+    const auto is_placed = [](const CommunicatorMember& member) { return member.placed; };
+    const bool placed = std::all_of(
+        communicators_.begin(), communicators_.end(), [&](const CommunicatorReport& one) {
+          return std::all_of(one.members.begin(), one.members.end(), is_placed);
+        });
+    if (!placed) {
+      Refuse(CollectiveRefusal::kClockUnknown,
+             "the clock of a rank's GPU could not be placed, so that nothing is known of how long "
+             "its kernels took: `syncline report RUN --section losses` says why");
+    } else if (answer_.unmatched > 0) {
+      Refuse(
+          CollectiveRefusal::kContradictions,
+          absl::StrCat(answer_.unmatched,
+                       " collectives were recorded, and cannot be compared: their numbers repeat "
+                       "or are missing on ranks, or a rank's kernel was over before another's "
+                       "had begun (clocks of nodes that are more than 0.2 ms apart, or stamps "
+                       "that NCCL counts wrong: docs/nccl.md)"));
+    } else {
+      Refuse(CollectiveRefusal::kNoCollectives,
+             "no two collectives that show who waits (all-reduce, all-gather, reduce-scatter) were "
+             "recorded on all of their ranks: record for longer (--for), or see `syncline report "
+             "RUN --section nccl`");
+    }
   }
 
   // By rank and slice of the time, ns of each second. What overlaps counts once.
@@ -225,7 +239,7 @@ class Explainer {
     if (other_ > 0) {
       answer_.notes.push_back(absl::StrCat(
           other_,
-          " collectives are of kinds that do not show who waits (reduce, gather, scatter), "
+          " collectives are of kinds that do not show who waits (broadcast, reduce, ...), "
           "or of a device whose clock could not be placed"));
     }
   }
@@ -298,8 +312,11 @@ class Explainer {
     answer_.closest = all[0];
     const bool wide = all[0].lead.hi_ns > kWideFactor * kLimitNs;
     const bool few = answer_.collectives < kWaitsMin;
-    answer_.verdict = few || wide || unclear || answer_.incomplete ? DeviceVerdict::kUndecided
-                                                                   : DeviceVerdict::kNobody;
+    // Who waits for a late root of broadcasts does not wait in what follows.
+    const bool unseen = other_ * 100 > answer_.collectives * kUnmatchedPercent;
+    answer_.verdict = few || wide || unclear || unseen || answer_.incomplete
+                          ? DeviceVerdict::kUndecided
+                          : DeviceVerdict::kNobody;
     if (!unclear) return;
     answer_.notes.emplace_back(
         "what the ranks wait is small against how long the kernels take: kernels of one collective "
@@ -333,6 +350,10 @@ const char* CollectiveRefusalJsonName(CollectiveRefusal refusal) {
       return "several_devices";
     case CollectiveRefusal::kSeveralPrograms:
       return "several_programs";
+    case CollectiveRefusal::kClockUnknown:
+      return "clock_unknown";
+    case CollectiveRefusal::kContradictions:
+      return "contradictions";
   }
   return "";
 }

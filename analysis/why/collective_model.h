@@ -26,6 +26,8 @@ enum class CollectiveRefusal : uint8_t {
   kNoCollectives,         // none that shows who waits was recorded on all ranks
   kSeveralDevices,        // a process works as several ranks
   kSeveralPrograms,       // not all processes are of one communicator
+  kClockUnknown,          // of a rank's device
+  kContradictions,
 };
 const char* CollectiveRefusalJsonName(CollectiveRefusal refusal);
 

@@ -68,7 +68,7 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
                     "Also record what devices do in programs without a framework: OpenCL, CUDA. "
                     "PyTorch's own: --kineto. See docs/devices.md");
   command->add_flag("--nccl", arguments->options.nccl,
-                    "Also record when GPUs work at the collectives of NCCL (2.27 to 2.30) or RCCL: "
+                    "Also record when GPUs work at the collectives of NCCL (2.28 to 2.30) or RCCL: "
                     "whom ranks wait for. No profiler is needed. See docs/nccl.md");
   command
       ->add_option("--also-collector", arguments->options.also_collector,

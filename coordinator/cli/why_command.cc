@@ -193,7 +193,7 @@ int64_t WindowNs(const merge::WhyResult& result) {
 std::optional<int64_t> LongerFor(const merge::WhyResult& result, const Goal& goal) {
   const std::optional<uint64_t> found = StepsOf(result);
   if (!found.has_value() || *found >= goal.steps) return std::nullopt;
-  if (*found == 0) return kLongestNs;
+  if (*found == 0 || WindowNs(result) == 0) return kLongestNs;
   // A tenth more than needed: steps vary.
   const auto steps = static_cast<int64_t>(*found);
   const int64_t needed_ns = WindowNs(result) / steps * static_cast<int64_t>(goal.steps) / 10 * 11;
@@ -260,7 +260,8 @@ int Print(const Context& context, const WhyArguments& arguments, const Explained
     if (!arguments.json) *context.out << "recording: " << Printable(run.string()) << '\n';
     return code;
   }
-  if (result.collectives.has_value() && !explained.look.has_value()) {
+  const bool stands = explained.look.has_value() && !stacks::JudgeStandstill(*explained.look).moves;
+  if (result.collectives.has_value() && !stands) {
     PrintNotes(context, result.complaints, result.notes);
     return PrintCollectives(context, arguments, *result.collectives, run.string());
   }

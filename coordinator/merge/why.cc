@@ -390,7 +390,11 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
     const auto job = CutJobOf(read.inputs, read.built, std::move(read.cut));
     if (job.has_value()) result.cut = explainers.cut(*job);
   }
-  if (result.devices.has_value() || result.cut.has_value()) result.collectives.reset();
+  const bool is_better =
+      result.devices.has_value() || result.cut.has_value() ||
+      (result.answer.refusal == Refusal::kNone && result.collectives.has_value() &&
+       result.collectives->refusal != why::CollectiveRefusal::kNone);
+  if (is_better) result.collectives.reset();
   const auto job = chosen.empty() ? options.job : std::optional(read.jobs[chosen[0]].job);
   const auto network =
       analysis::FindingsOf(analysis::NetworkOf(read.built.nodes, read.inputs.facts, job));

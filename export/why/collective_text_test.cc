@@ -228,7 +228,7 @@ TEST(CollectiveExplainTest, WhatIsNotKnownIsRefusedOrSaid) {
   Job unplaced(2, 7);
   run(&unplaced, 50);
   unplaced.Of(1).clocks[0].placed = false;
-  EXPECT_EQ(unplaced.Explain().refusal, CollectiveRefusal::kNoCollectives);
+  EXPECT_EQ(unplaced.Explain().refusal, CollectiveRefusal::kClockUnknown);
 
   // Two processes that say they are one rank.
   Job twice(3, 8);

@@ -17,19 +17,19 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "instrumentation/block/block.h"
 #include "instrumentation/block/watch_thread.h"
 #include "instrumentation/device/device.h"
+#include "instrumentation/device/nccl_places.h"
 
 #define SOURCE "NCCL"
-#define MASK ((int)(NCCL_COLLECTIVE | NCCL_TRANSFER | NCCL_CHANNEL))
+/* Asked for all the time: these cost a call of ours each, and tell in time what forbids the rest.
+ */
+#define CALLS ((int)(NCCL_COLLECTIVE_CALL | NCCL_TRANSFER_CALL))
+#define ALL ((int)(CALLS | NCCL_COLLECTIVE | NCCL_TRANSFER | NCCL_CHANNEL))
 #define AGAIN_NS 50000000u /* NCCL writes the mask itself when a communicator begins */
-#define PLACES 4096u       /* collectives that are under way in the process */
 #define COPIES 4           /* of NCCL in the process */
-#define TRIES 16u
-#define TEXT_BYTES 24
 #define NONE UINT64_MAX
 #define NOBODY UINT32_MAX
 
@@ -49,108 +49,29 @@ static struct nccl {
   uint32_t communicators;
 } copies[COPIES];
 static int watched;
-static int uncounted; /* an NCCL that does not count what its kernels do while nothing is asked */
-static pid_t owner;
+static const char* refused; /* why an NCCL of this process is not asked at all */
+static int forked;          /* this is a child of the process that the rest is about */
 
-static int transfers; /* any send or receive was seen */
+/* NCCL (2.28 to 2.30) counts what its kernels do, and waits for what it counts:
+ *
+ *   - A kernel writes what a receive and a send that belong together take by the receive's mask;
+ *     NCCL waits for each by its own. Where the mask changes between the two calls, it waits for
+ *     ever. So nothing is begun to be asked of a process that has sent, and of one that sends
+ *     while it is asked, NCCL goes on being asked.
+ *   - What is captured into a CUDA graph while nothing is asked is counted once, and done never or
+ *     often. So nothing is asked of a process that has captured.
+ *
+ * Else the mask goes back where NCCL launches what was asked for: nothing is amid a group then in
+ * that thread. What NCCL tells while nothing is recorded is dropped. */
+static int transfers; /* any send or receive was asked for */
+static int captures;  /* anything was captured into a graph */
 
-/* NCCL decides by the mask for each call, also of those that it puts into one launch. A send that
- * is asked for with the mask set, and its receive without, leave it waiting for ever: so the mask
- * goes back to 0 only in the thread and at the point where NCCL launches what was asked for, and
- * never in a process that sends. What it tells while nothing is recorded is dropped. */
 static void SetMask(const struct communicator* of, int value) {
   int* const its = __atomic_load_n(&copies[of->copy].mask, __ATOMIC_RELAXED);
   if (its) __atomic_store_n(its, value, __ATOMIC_RELAXED);
 }
 
-/* ---- places */
-
-struct place {
-  /* In the upper half its life, in the lower what is still to come: the end of asking for it, and
-   * of each channel. 0 in the lower half: it is free. */
-  uint64_t state;
-  uint32_t gate; /* of the recording */
-  uint32_t peer;
-  struct communicator* communicator;
-  uint64_t call;
-  uint64_t number;
-  uint64_t bytes;
-  uint64_t since_ns;
-  uint64_t begin;
-  uint64_t end;
-  int64_t ahead_ns;
-  uint64_t last_begin; /* these two tell whether its channels worked at the same time */
-  uint64_t first_end;
-  uint64_t seen_ns; /* the first stamp was in our hands */
-  uint64_t over_ns; /* the last one */
-  uint32_t stamps;
-  char name[TEXT_BYTES];
-  char how[2 * TEXT_BYTES];
-};
-
-static struct place* places; /* PLACES of them */
-static uint32_t next_place;
-static uint64_t last_call;
-
-#define LEFT(state) ((uint32_t)(state))
-#define LIFE(state) ((uint32_t)((state) >> 32))
-#define CHANNELS_LATER 0x80000000u /* while a place is filled in */
-
-/* A handle: bit 0 is set, 12 bits of place, 8 of channel, one that tells a channel, and the life.
- */
-static void* HandleOf(uint32_t at, uint32_t life, int is_channel) {
-  return (void*)(uintptr_t)((uint64_t)life << 22 | (uint64_t)(is_channel != 0) << 21 |
-                            (uint64_t)at << 1 | 1u);
-}
-static int IsChannel(const void* handle) { return ((uint64_t)(uintptr_t)handle >> 21) & 1u; }
-
-/* NULL: it is over. Its life goes to `life`. */
-static struct place* PlaceOf(const void* handle, uint32_t* life) {
-  const uint64_t bits = (uint64_t)(uintptr_t)handle;
-  struct place* all = __atomic_load_n(&places, __ATOMIC_ACQUIRE);
-  if (!all || !(bits & 1u)) return NULL;
-  struct place* place = &all[bits >> 1 & (PLACES - 1)];
-  *life = (uint32_t)(bits >> 22);
-  const uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
-  return LEFT(state) != 0 && LIFE(state) == *life ? place : NULL;
-}
-
-/* A free place, filled in by nobody else; NULL: there is none. What an earlier recording left under
- * way counts as over, and what is older than half of all places: NCCL does not tell of all channels
- * that it announces. */
-static struct place* TakePlace(uint32_t gate, uint32_t* at, uint32_t* life) {
-  struct place* all = __atomic_load_n(&places, __ATOMIC_ACQUIRE);
-  if (!all) {
-    pthread_mutex_lock(&mutex);
-    if (!places) {
-      __atomic_store_n(&places, syncline_reserve(PLACES * sizeof *places), __ATOMIC_RELEASE);
-    }
-    all = places;
-    pthread_mutex_unlock(&mutex);
-    if (!all) return NULL;
-  }
-  for (uint32_t i = 0; i < TRIES; i++) {
-    *at = __atomic_fetch_add(&next_place, 1, __ATOMIC_RELAXED) & (PLACES - 1);
-    struct place* place = &all[*at];
-    uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
-    const uint64_t newest = __atomic_load_n(&last_call, __ATOMIC_RELAXED);
-    if (LEFT(state) != 0 && __atomic_load_n(&place->gate, __ATOMIC_RELAXED) == gate &&
-        __atomic_load_n(&place->call, __ATOMIC_RELAXED) + PLACES / 2 > newest) {
-      continue;
-    }
-    *life = (LIFE(state) + 1) & 0x3FFFFFFFu;
-    if (__atomic_compare_exchange_n(&place->state, &state, (uint64_t)*life << 32 | CHANNELS_LATER,
-                                    0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      __atomic_store_n(&place->gate, gate, __ATOMIC_RELAXED);
-      return place;
-    }
-  }
-  return NULL;
-}
-
-static void Free(struct place* place, uint32_t life) {
-  __atomic_store_n(&place->state, (uint64_t)life << 32, __ATOMIC_RELEASE);
-}
+/* ---- what is under way */
 
 static void Record(const struct place* place) {
   if (place->gate != *syncline_gate) return; /* the recording that it began in is over */
@@ -177,14 +98,15 @@ static void Record(const struct place* place) {
 /* One of what was to come has come. */
 static void CountDown(struct place* place, uint32_t life) {
   uint64_t state = __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
+  uint64_t next;
   do {
-    if (LIFE(state) != life || LEFT(state) == 0) return;
-    if (LEFT(state) == 1) break; /* nobody else speaks of it any more */
-  } while (!__atomic_compare_exchange_n(&place->state, &state, state - 1, 1, __ATOMIC_ACQ_REL,
+    if (LIFE(state) != life || LEFT(state) == 0 || LEFT(state) >= RECORDED) return;
+    next = LEFT(state) == 1 ? (uint64_t)life << 32 | RECORDED : state - 1;
+  } while (!__atomic_compare_exchange_n(&place->state, &state, next, 1, __ATOMIC_ACQ_REL,
                                         __ATOMIC_ACQUIRE));
-  if (LEFT(state) != 1) return;
+  if (LEFT(next) != RECORDED) return; /* else nobody speaks of it any more */
   Record(place);
-  Free(place, life);
+  NcclFreePlace(place, life, RECORDED);
 }
 
 /* ---- stamps of the GPU */
@@ -264,15 +186,14 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
                      int is_transfer) {
   const uint32_t gate = *syncline_gate;
   if (!communicator) return NULL;
-  if (is_transfer) __atomic_store_n(&transfers, 1, __ATOMIC_RELAXED);
   if (gate == 0) {
-    if (!__atomic_load_n(&transfers, __ATOMIC_RELAXED)) SetMask(communicator, 0);
+    if (!__atomic_load_n(&transfers, __ATOMIC_RELAXED)) SetMask(communicator, CALLS);
     return NULL;
   }
   /* To itself: there is no kernel. */
   if (is_transfer && event->transfer.peer == (int)communicator->rank) return NULL;
   uint32_t at, life;
-  struct place* place = TakePlace(gate, &at, &life);
+  struct place* place = NcclTakePlace(gate, &at, &life);
   if (!place) {
     device_lost(SOURCE, 1);
     return NULL;
@@ -282,8 +203,7 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
   const size_t count = is_transfer ? transfer->count : collective->count;
   const int peer = is_transfer ? transfer->peer : collective->root;
   place->communicator = communicator;
-  __atomic_store_n(&place->call, __atomic_add_fetch(&last_call, 1, __ATOMIC_RELAXED),
-                   __ATOMIC_RELAXED);
+  __atomic_store_n(&place->call, NcclNextCall(), __ATOMIC_RELAXED);
   place->number = is_transfer ? NONE : collective->number;
   place->peer = peer < 0 ? NOBODY : (uint32_t)peer;
   place->bytes = count * BytesOf(is_transfer ? transfer->type : collective->type);
@@ -306,7 +226,7 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
     Append(place->how, sizeof place->how, ", ", collective->protocol);
   }
   if (!device_collective_call(place->call, place->name)) {
-    Free(place, life);
+    NcclFreePlace(place, life, CHANNELS_LATER);
     return NULL;
   }
   const uint32_t channels = is_transfer ? transfer->channels : collective->channels;
@@ -315,18 +235,23 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     return NULL;
   }
-  return HandleOf(at, life, 0);
+  return NcclHandleOf(at, life);
 }
 
 /* ---- what NCCL calls */
 
 static int Begins(void* context, void** handle, const struct nccl_event* event, uint64_t kind) {
   *handle = NULL;
-  if (getpid() != owner) return 0;
+  if (forked) return 0;
   uint32_t life = 0;
   switch (kind) {
     case NCCL_COLLECTIVE_CALL:
+      if (event->call.captured) __atomic_store_n(&captures, 1, __ATOMIC_RELAXED);
+      if (*syncline_gate != 0) OnCall();
+      break;
     case NCCL_TRANSFER_CALL:
+      __atomic_store_n(&transfers, 1, __ATOMIC_RELAXED);
+      if (event->transfer_call.captured) __atomic_store_n(&captures, 1, __ATOMIC_RELAXED);
       if (*syncline_gate != 0) OnCall();
       break;
     case NCCL_COLLECTIVE:
@@ -334,10 +259,10 @@ static int Begins(void* context, void** handle, const struct nccl_event* event, 
       *handle = Enqueue(context, event, kind == NCCL_TRANSFER);
       break;
     case NCCL_CHANNEL: {
-      struct place* place = event->parent ? PlaceOf(event->parent, &life) : NULL;
-      if (!place || IsChannel(event->parent)) break;
+      struct place* place = event->parent ? NcclPlaceOf(event->parent, &life) : NULL;
+      if (!place || NcclIsChannel(event->parent)) break;
       OnStamp(place, event->channel.stamp, 0);
-      *handle = (void*)((uintptr_t)event->parent | (uintptr_t)1 << 21);
+      *handle = NcclChannelOf(event->parent);
       break;
     }
     default:
@@ -346,7 +271,10 @@ static int Begins(void* context, void** handle, const struct nccl_event* event, 
   return 0;
 }
 static int Begins4(void* context, void** handle, struct nccl_event* event) {
-  return Begins(context, handle, event, (uint8_t)event->kind);
+  (void)context;
+  (void)event;
+  *handle = NULL;
+  return 0;
 }
 static int Begins5(void* context, void** handle, struct nccl_event* event) {
   return Begins(context, handle, event, event->kind);
@@ -354,9 +282,9 @@ static int Begins5(void* context, void** handle, struct nccl_event* event) {
 
 static int Ends(void* handle) {
   uint32_t life = 0;
-  struct place* place = PlaceOf(handle, &life);
+  struct place* place = NcclPlaceOf(handle, &life);
   if (!place) return 0;
-  if (!IsChannel(handle)) {
+  if (!NcclIsChannel(handle)) {
     Most(&place->communicator->enqueued_ns, syncline_clock_ns());
   }
   CountDown(place, life);
@@ -365,8 +293,8 @@ static int Ends(void* handle) {
 
 static int State(void* handle, int state, struct nccl_state* arguments) {
   uint32_t life = 0;
-  if (state != NCCL_CHANNEL_STOPS || !arguments || !IsChannel(handle)) return 0;
-  struct place* place = PlaceOf(handle, &life);
+  if (state != NCCL_CHANNEL_STOPS || !arguments || !NcclIsChannel(handle)) return 0;
+  struct place* place = NcclPlaceOf(handle, &life);
   if (!place) return 0;
   OnStamp(place, arguments->stamp, 1);
   __atomic_fetch_add(&place->stamps, 1, __ATOMIC_RELAXED);
@@ -375,8 +303,32 @@ static int State(void* handle, int state, struct nccl_state* arguments) {
 
 /* ---- on and off */
 
-static const char kUncounted[] =
-    SOURCE " 2.31 or newer: its stamps are right only if they are asked for all the time";
+/* Begins to ask, or goes on; NULL, or why not. Under the mutex. */
+static const char* Ask(void) {
+  const char* why = refused;
+  for (int i = 0; i < COPIES; i++) {
+    int* const mask = copies[i].mask;
+    if (!mask) continue;
+    if (__atomic_load_n(mask, __ATOMIC_RELAXED) == ALL) {
+      why = NULL;
+    } else if (__atomic_load_n(&captures, __ATOMIC_RELAXED)) {
+      why = SOURCE ": the program captures its calls into CUDA graphs";
+    } else if (__atomic_load_n(&transfers, __ATOMIC_RELAXED)) {
+      why = SOURCE ": the program sends and receives";
+    } else {
+      __atomic_store_n(mask, ALL, __ATOMIC_RELAXED);
+      why = NULL;
+    }
+  }
+  return why;
+}
+
+static int IsUsed(void) {
+  for (int i = 0; i < COPIES; i++) {
+    if (copies[i].mask) return 1;
+  }
+  return refused != NULL;
+}
 
 static void* Watch(void* unused) {
   (void)unused;
@@ -389,17 +341,11 @@ static void* Watch(void* unused) {
     if (value != acted) device_follow();
     acted = value;
     pthread_mutex_lock(&mutex);
-    int any = 0;
-    for (int i = 0; i < COPIES && value; i++) {
-      if (!copies[i].mask) continue;
-      any = 1;
-      __atomic_store_n(copies[i].mask, MASK, __ATOMIC_RELAXED);
-    }
-    const int refused = uncounted;
+    const int used = IsUsed();
+    const char* const why = value ? Ask() : NULL;
     pthread_mutex_unlock(&mutex);
-    if (value && said != value && (any || refused)) {
-      device_tracing(any ? SOURCE : kUncounted,
-                     any ? SYNCLINE_DEVICE_TRACED : SYNCLINE_DEVICE_NOT_TRACED);
+    if (value && used && said != value) {
+      device_tracing(why ? why : SOURCE, why ? SYNCLINE_DEVICE_NOT_TRACED : SYNCLINE_DEVICE_TRACED);
       said = value;
     }
     SynclineGateWait(gate, value, value ? AGAIN_NS : 0);
@@ -423,24 +369,31 @@ static uint32_t CopyOf(int* of) {
   return at;
 }
 
-/* `of`: NULL: it is not asked for anything. */
-static int Begin(void** context, int* of, uint64_t id, int ranks, int rank) {
+static void OnFork(void) { forked = 1; }
+
+/* `why_not`: it is not asked for anything. */
+static int Begin(void** context, int* of, uint64_t id, int ranks, int rank, const char* why_not) {
   *context = NULL;
-  if (device_start() != 0) return 0;
-  struct communicator* communicator = of ? syncline_arena(sizeof *communicator) : NULL;
+  if (forked || device_start() != 0) return 0;
+  struct communicator* communicator = why_not ? NULL : syncline_arena(sizeof *communicator);
   pthread_mutex_lock(&mutex);
-  if (!owner) owner = getpid();
-  if (!watched) watched = SynclineStartThread(Watch) == 0;
-  if (!of) uncounted = 1;
+  if (!watched) {
+    watched = SynclineStartThread(Watch) == 0;
+    pthread_atfork(NULL, NULL, OnFork);
+  }
+  if (why_not) refused = why_not;
   const uint32_t copy = communicator && watched ? CopyOf(of) : COPIES;
+  if (copy < COPIES) {
+    communicator->id = id;
+    communicator->ranks = (uint32_t)ranks;
+    communicator->rank = (uint32_t)rank;
+    communicator->copy = copy;
+    *context = communicator;
+    int nothing = 0;
+    __atomic_compare_exchange_n(of, &nothing, CALLS, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (*syncline_gate) Ask();
+  }
   pthread_mutex_unlock(&mutex);
-  if (copy == COPIES) return 0;
-  communicator->id = id;
-  communicator->ranks = (uint32_t)ranks;
-  communicator->rank = (uint32_t)rank;
-  communicator->copy = copy;
-  *context = communicator;
-  if (*syncline_gate) SetMask(communicator, MASK);
   return 0;
 }
 static int Begin4(void** context, int* of, const char* name, uint64_t id, int nodes, int ranks,
@@ -448,25 +401,24 @@ static int Begin4(void** context, int* of, const char* name, uint64_t id, int no
   (void)name;
   (void)nodes;
   (void)log;
-  return Begin(context, of, id, ranks, rank);
+  return Begin(context, of, id, ranks, rank,
+               SOURCE " 2.27: it does not tell whether the program captures CUDA graphs");
 }
 static int Begin5(void** context, uint64_t id, int* of, const char* name, int nodes, int ranks,
                   int rank, void* log) {
   (void)name;
   (void)nodes;
   (void)log;
-  return Begin(context, of, id, ranks, rank);
+  return Begin(context, of, id, ranks, rank, NULL);
 }
-
-/* From NCCL 2.31 on the host counts what a kernel did only while it is asked to, and the device
- * always: who begins to ask later gets stamps of other collectives. */
+/* Its host counts what a kernel did only while it is asked to, and the device always. */
 static int Begin7(void** context, uint64_t id, int* of, const char* name, int nodes, int ranks,
                   int rank, void* log) {
-  (void)of;
   (void)name;
   (void)nodes;
   (void)log;
-  return Begin(context, NULL, id, ranks, rank);
+  return Begin(context, of, id, ranks, rank,
+               SOURCE " 2.31 or newer: its stamps are right only if they are always asked for");
 }
 
 /* With its last communicator NCCL may be unloaded. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What is used of the interface between NCCL (RCCL) and a profiler plugin, in its versions 4 (NCCL
- * 2.27) to 7 (2.31, of which nothing is asked): these lay out alike what is read here, but for the
+ * 2.27) to 7 (2.31): these lay out alike what is read here, but for the
  * order of what `begin` is given. Neither NCCL's headers nor its library are needed. Every function
  * returns 0, or an error.
  */
@@ -15,7 +15,7 @@
 #define NCCL_COLLECTIVE (1u << 1) /* enqueued: begins behind its kernel's launch */
 #define NCCL_TRANSFER (1u << 2)   /* the same of a send or receive */
 #define NCCL_CHANNEL (1u << 6)    /* a kernel works at one of these, on one of its channels */
-/* From version 5 on, before anything is launched, with NCCL_COLLECTIVE or NCCL_TRANSFER. */
+/* From version 5 on: the program asks for one. Nothing of it is put together or launched yet. */
 #define NCCL_COLLECTIVE_CALL (1u << 9)
 #define NCCL_TRANSFER_CALL (1u << 10)
 
@@ -44,6 +44,23 @@ struct nccl_transfer {
   uint8_t channels;
 };
 
+struct nccl_call {
+  const char* function;
+  size_t count;
+  const char* type;
+  int root;
+  void* stream;
+  bool captured; /* into a CUDA graph */
+};
+
+struct nccl_transfer_call {
+  const char* function;
+  size_t count;
+  const char* type;
+  void* stream;
+  bool captured;
+};
+
 struct nccl_channel {
   uint8_t number;
   uint64_t stamp; /* when its kernel began with it, by the GPU's globaltimer, ns */
@@ -56,6 +73,8 @@ struct nccl_event {
   union {
     struct nccl_collective collective;
     struct nccl_transfer transfer;
+    struct nccl_call call;
+    struct nccl_transfer_call transfer_call;
     struct nccl_channel channel;
   };
 };

@@ -15,7 +15,8 @@
  * ODD: "odd": channels that are announced and do not come, and that come and were not announced;
  * handles of things that are over; nothing where something is usual. These have names of their own.
  * "behind": at once, each collective gets the stamps of the one before, as where NCCL counts
- * otherwise than its kernels do. "sends": a send and a receive in each round, too.
+ * otherwise than its kernels do. "sends": a send in each round, too, from when the plugin asks for
+ * collectives on; "sent": from the begin on. "captured": each call is captured into a CUDA graph.
  *
  * What is laid out here is written down from NCCL's published headers, apart from what the plugin
  * believes. */
@@ -34,6 +35,7 @@
 enum { ROUNDS = 16384, RANKS_MAX = 8, CHANNELS = 2, EVENT_BYTES = 160 };
 /* nccl_profiler.h */
 enum { GROUP = 1, COLL = 2, P2P = 4, KERNEL_CH = 64, GROUP_API = 256, COLL_API = 512 };
+enum { P2P_API = 1024 };
 enum { KERNEL_CH_STOP = 22 };
 
 static int version, rank, ranks;
@@ -101,11 +103,15 @@ static void* StartCollective(const char* name, uint64_t number, int channels, in
   PUT(96, const char*, "LL");
   return Start(COLL);
 }
-static void Call(const char* name) {
+static const char* odd = "";
+static void Call(const char* name, int kind) {
   if (version == 4) return;
   memset(event, 0, sizeof event);
+  Stop(Start(GROUP_API));
+  memset(event, 0, sizeof event);
   PUT(24, const char*, name);
-  Stop(Start(COLL_API));
+  PUT(kind == COLL_API ? 64 : 56, uint8_t, strcmp(odd, "captured") == 0);
+  Stop(Start((uint64_t)kind));
 }
 static void* StartChannel(void* parent, int channel, uint64_t stamp) {
   memset(event, 0, sizeof event);
@@ -126,7 +132,6 @@ static void StopChannel(void* handle, uint64_t stamp) {
 static uint64_t (*meeting)[2][RANKS_MAX];
 static uint64_t* last_round; /* in meeting[ROUNDS]; 0: not yet */
 
-static const char* odd = "";
 static uint64_t in_vain; /* handles that were given while nothing was recorded, and the like */
 
 /* What NCCL tells of a kernel whose channels it sees begin then, and end now. */
@@ -142,7 +147,7 @@ static void Collective(uint64_t round, int how, FILE* truth) {
   const char* const name = how == 0 ? "AllReduce" : "Broadcast";
   const uint64_t number = how == 0 ? round : round / 4;
   const int asked_for = __atomic_load_n(&mask, __ATOMIC_RELAXED); /* as NCCL: for all of this one */
-  if (asked_for & COLL) Call(name);
+  if (asked_for & (COLL | COLL_API)) Call(name, COLL_API);
   const uint64_t launched_ns = Now();
   void* group = NULL;
   void* handle = NULL;
@@ -191,7 +196,12 @@ static void Collective(uint64_t round, int how, FILE* truth) {
 /* One that sends to the next rank, whose kernel takes 50 us, and one to itself, of which NCCL tells
  * nothing more. */
 static void Send(void) {
-  if (!(__atomic_load_n(&mask, __ATOMIC_RELAXED) & COLL)) return;
+  const int asked_for = __atomic_load_n(&mask, __ATOMIC_RELAXED);
+  static int begun;
+  begun = begun || asked_for & COLL || strcmp(odd, "sent") == 0;
+  if (!begun) return;
+  if (asked_for & (P2P | P2P_API)) Call("Send", P2P_API);
+  if (!(asked_for & P2P)) return;
   for (int peer = rank; peer <= rank + 1; peer++) {
     memset(event, 0, sizeof event);
     PUT(24, const char*, "Send");
@@ -295,7 +305,7 @@ int main(int count, char** words) {
     Collective(round, 0, truth);
     if (round % 4 == 3) Collective(round, 1, truth);
     if (strcmp(odd, "odd") == 0) Odd(round);
-    if (strcmp(odd, "sends") == 0) Send();
+    if (strcmp(odd, "sends") == 0 || strcmp(odd, "sent") == 0) Send();
   }
   fprintf(truth, "vain %lu mask %d\n", (unsigned long)in_vain, mask);
   fclose(truth);
