@@ -16,22 +16,6 @@ constexpr uint64_t kNoSequence = UINT64_MAX;
 constexpr uint32_t kNobody = UINT32_MAX;
 constexpr char kGroup[] = "NCCL";
 
-Argument Number(TextId key, uint64_t value) {
-  Argument argument;
-  argument.key = key;
-  argument.kind = Argument::Kind::kUint;
-  argument.u = value;
-  return argument;
-}
-
-Argument Words(TextId key, TextId value) {
-  Argument argument;
-  argument.key = key;
-  argument.kind = Argument::Kind::kText;
-  argument.text = value;
-  return argument;
-}
-
 std::string LaneName(const Communicator& communicator) {
   return absl::StrFormat("communicator %x · rank %d of %d", communicator.id, communicator.rank,
                          communicator.size);
@@ -96,17 +80,6 @@ void DeviceCollectiveObserver::On(const NodeEvent& event) {
   if (since_ns != 0) one.facts.since_ns = static_cast<int64_t>(since_ns);
 }
 
-TrackId DeviceCollectiveObserver::AddTrack(uint32_t index, TrackId parent, TrackKind kind,
-                                           std::string name) {
-  Track track;
-  track.parent = parent;
-  track.kind = kind;
-  track.name = std::move(name);
-  track.node = context_.index;
-  track.process = tables_.processes()[index].key;
-  return context_.emitter->AddTrack(std::move(track));
-}
-
 void DeviceCollectiveObserver::PushSpan(uint32_t index, const Collective& collective,
                                         const Process& process, TrackId lane) {
   Emitter& emitter = *context_.emitter;
@@ -159,7 +132,8 @@ void DeviceCollectiveObserver::PushLanes(uint32_t index, TrackId group,
     if (lane == lanes.size()) {
       std::string name = LaneName(one.communicator);
       if (lane > 0) absl::StrAppend(&name, " (", lane + 1, ")");
-      lanes.push_back(AddTrack(index, group, TrackKind::kLane, std::move(name)));
+      lanes.push_back(
+          AddDeviceTrack(context_, tables_, index, group, TrackKind::kLane, std::move(name)));
       used.Add();
     }
     used.Set(lane, context_.At(begin_ns + one.facts.duration_ns()).timeline);
@@ -215,7 +189,8 @@ ProcessCollectives DeviceCollectiveObserver::TakeAll(uint32_t index, Process* pr
       in_order[begin + i].facts = one;
     }
     const std::span<const Collective> of(in_order.data() + begin, end - begin);
-    if (placed && group == kNoTrack) group = AddTrack(index, all.track, TrackKind::kGroup, kGroup);
+    if (placed && group == kNoTrack)
+      group = AddDeviceTrack(context_, tables_, index, all.track, TrackKind::kGroup, kGroup);
     if (placed) {
       PushLanes(index, group, of, *process);
     } else {

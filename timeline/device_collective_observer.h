@@ -58,7 +58,6 @@ class DeviceCollectiveObserver {
                  const Process& process);
   void PushSpan(uint32_t index, const Collective& collective, const Process& process, TrackId lane);
   void Lose(uint32_t index, const std::string& of, uint64_t count, const char* why);
-  TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
   std::string Name(uint32_t index, uint32_t id) const;
 
   const NodeContext& context_;

@@ -33,14 +33,6 @@ std::string_view CategoryOf(uint8_t kind) {
   return kind == kFill ? "gpu_memset" : "kernel";
 }
 
-Argument Number(TextId key, uint64_t value) {
-  Argument argument;
-  argument.key = key;
-  argument.kind = Argument::Kind::kUint;
-  argument.u = value;
-  return argument;
-}
-
 // Each substitution may double the text: of names with more of them than programs without a
 // framework have, nobody asks.
 constexpr std::ptrdiff_t kSubstitutionsMax = 12;
@@ -140,16 +132,6 @@ void DeviceObserver::Lost(const NodeEvent& event, uint32_t of, uint64_t count, P
   lost->second.count += count;
 }
 
-TrackId DeviceObserver::AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name) {
-  Track track;
-  track.parent = parent;
-  track.kind = kind;
-  track.name = std::move(name);
-  track.node = context_.index;
-  track.process = tables_.processes()[index].key;
-  return context_.emitter->AddTrack(std::move(track));
-}
-
 void DeviceObserver::PushSpan(uint32_t index, const Work& work, const DeviceCall* launch,
                               TrackId lane) {
   Emitter& emitter = *context_.emitter;
@@ -164,11 +146,7 @@ void DeviceObserver::PushSpan(uint32_t index, const Work& work, const DeviceCall
   span.node_end = work.end.node;
   span.self_ns = span.end.ns - span.begin.ns;
   if (launch != nullptr && !launch->task.empty()) {
-    Argument task;
-    task.key = emitter.Text("operator");
-    task.kind = Argument::Kind::kText;
-    task.text = emitter.Text(launch->task);
-    span.arguments.push_back(task);
+    span.arguments.push_back(Words(emitter.Text("operator"), emitter.Text(launch->task)));
   }
   if (work.bytes != 0) span.arguments.push_back(Number(emitter.Text("bytes"), work.bytes));
   if (work.bound_ns != 0) {
@@ -192,7 +170,8 @@ void DeviceObserver::PushAll(uint32_t index, Process* process) {
   for (const Work& work : process->work) {
     const bool new_device = before == nullptr || before->device != work.device;
     if (new_device) {
-      group = AddTrack(index, parent, TrackKind::kGroup, Name(index, work.device));
+      group = AddDeviceTrack(context_, tables_, index, parent, TrackKind::kGroup,
+                             Name(index, work.device));
     }
     if (new_device || before->queue != work.queue) {
       lanes.clear();
@@ -203,7 +182,8 @@ void DeviceObserver::PushAll(uint32_t index, Process* process) {
     if (lane == lanes.size()) {
       std::string name = Name(index, work.queue);
       if (lane > 0) absl::StrAppend(&name, " (", lane + 1, ")");
-      lanes.push_back(AddTrack(index, group, TrackKind::kLane, std::move(name)));
+      lanes.push_back(
+          AddDeviceTrack(context_, tables_, index, group, TrackKind::kLane, std::move(name)));
       used.Add();
     }
     used.Set(lane, work.end.timeline);

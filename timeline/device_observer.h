@@ -71,7 +71,6 @@ class DeviceObserver {
   const std::string& Name(uint32_t process, uint32_t id);
   void PushAll(uint32_t index, Process* process);
   void PushSpan(uint32_t index, const Work& work, const DeviceCall* launch, TrackId lane);
-  TrackId AddTrack(uint32_t index, TrackId parent, TrackKind kind, std::string name);
   void Lose(uint32_t index, std::string_view whose, const Loss& loss);
   void LoseAll(uint32_t index, const Process& process);
   void LoseAllCalls(uint32_t index, const Process& process);

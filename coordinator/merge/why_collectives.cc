@@ -51,8 +51,12 @@ void NoteEnds(const timeline::BuiltTimeline& built, analysis::why::CollectiveAns
 
 std::set<std::string> JobsWithCollectives(const timeline::BuiltTimeline& built) {
   std::set<std::string> jobs;
-  for (const analysis::CommunicatorReport& one : analysis::CommunicatorsOf(built.nodes)) {
-    jobs.insert(one.job);
+  for (const timeline::NodeResult& node : built.nodes) {
+    for (const timeline::ProcessCollectives& of : node.device_collectives) {
+      const auto process = std::find_if(node.processes.begin(), node.processes.end(),
+                                        [&](const auto& one) { return one.key == of.key; });
+      jobs.insert(process == node.processes.end() ? "" : process->job);
+    }
   }
   return jobs;
 }

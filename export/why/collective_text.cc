@@ -24,7 +24,6 @@ using analysis::why::CollectiveFinding;
 using analysis::why::CollectiveRank;
 using analysis::why::CollectiveRefusal;
 using analysis::why::DeviceVerdict;
-using analysis::why::MeanEstimate;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kRanksMax = 16;
@@ -137,17 +136,10 @@ std::vector<std::string> NextTexts(const CollectiveAnswer& answer) {
               "`--section device-health` how hot their GPUs were and what held them back")};
 }
 
-Json JsonOf(const MeanEstimate& mean) {
-  const bool known = mean.lo_ns != INT64_MIN;
-  return {{"est", mean.est_ns},
-          {"lo", known ? Json(mean.lo_ns) : Json()},
-          {"hi", known ? Json(mean.hi_ns) : Json()}};
-}
-
 Json JsonOf(const CollectiveAnswer& answer, const CollectiveFinding& finding) {
   const CollectiveRank& rank = answer.ranks[finding.index];
   return {{"rank", rank.rank},       {"node", rank.node},
-          {"pid", rank.process.pid}, {"lead_ns", JsonOf(finding.lead)},
+          {"pid", rank.process.pid}, {"lead_ns", MeanJson(finding.lead)},
           {"last_in", rank.last_in}, {"held_back", HeldBackJson(finding.held_back)}};
 }
 

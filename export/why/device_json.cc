@@ -24,14 +24,6 @@ using analysis::why::KernelWork;
 using analysis::why::MeanEstimate;
 using Json = nlohmann::ordered_json;
 
-// Without an interval the ends are null: one value has none.
-Json JsonOf(const MeanEstimate& mean) {
-  const bool known = mean.lo_ns != INT64_MIN;
-  return {{"est", mean.est_ns},
-          {"lo", known ? Json(mean.lo_ns) : Json()},
-          {"hi", known ? Json(mean.hi_ns) : Json()}};
-}
-
 template <class T, class Make>
 Json ArrayOf(const std::vector<T>& values, Make make) {
   Json array = Json::array();
@@ -73,13 +65,13 @@ Json JsonOf(const DeviceAnswer& answer, const DeviceFinding& finding) {
   const DeviceRankSummary& rank = answer.ranks[finding.index];
   return {{"rank", rank.rank < 0 ? Json() : Json(rank.rank)},
           {"source", rank.source},
-          {"lead_ns", JsonOf(finding.lead)},
+          {"lead_ns", MeanJson(finding.lead)},
           {"most_in", finding.most_in},
           {"causes", ArrayOf(finding.causes,
                              [](const DeviceCause& cause) {
                                return Json{
                                    {"cause", DevicePartJsonName(cause.part)},
-                                   {"amount_ns", JsonOf(cause.amount)},
+                                   {"amount_ns", MeanJson(cause.amount)},
                                    {"own_ns", cause.own_ns},
                                    {"work", cause.work.has_value() ? JsonOf(*cause.work) : Json()}};
                              })},
@@ -90,6 +82,13 @@ Json JsonOf(const DeviceAnswer& answer, const DeviceFinding& finding) {
 }
 
 }  // namespace
+
+Json MeanJson(const MeanEstimate& mean) {
+  const bool known = mean.lo_ns != INT64_MIN;
+  return {{"est", mean.est_ns},
+          {"lo", known ? Json(mean.lo_ns) : Json()},
+          {"hi", known ? Json(mean.hi_ns) : Json()}};
+}
 
 Json HeldBackJson(const std::vector<DeviceHeldBack>& held_back) {
   return ArrayOf(held_back, [](const DeviceHeldBack& held) {

@@ -17,6 +17,8 @@ namespace syncline::report {
 std::string DeviceWhyJson(const analysis::why::DeviceAnswer& answer,
                           const std::vector<std::string>& inputs);
 
+// {est, lo, hi}; lo and hi are null where it has no interval.
+nlohmann::ordered_json MeanJson(const analysis::why::MeanEstimate& mean);
 nlohmann::ordered_json HeldBackJson(const std::vector<analysis::why::DeviceHeldBack>& held_back);
 
 }  // namespace syncline::report

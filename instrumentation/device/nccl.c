@@ -185,7 +185,6 @@ static void Append(char* to, size_t bytes, const char* separator, const char* te
 static void* Enqueue(struct communicator* communicator, const struct nccl_event* event,
                      int is_transfer) {
   const uint32_t gate = *syncline_gate;
-  if (!communicator) return NULL;
   if (gate == 0) {
     if (!__atomic_load_n(&transfers, __ATOMIC_RELAXED)) SetMask(communicator, CALLS);
     return NULL;
@@ -240,11 +239,11 @@ static void* Enqueue(struct communicator* communicator, const struct nccl_event*
 
 /* ---- what NCCL calls */
 
-static int Begins(void* context, void** handle, const struct nccl_event* event, uint64_t kind) {
+static int Begins(void* context, void** handle, struct nccl_event* event) {
   *handle = NULL;
-  if (forked) return 0;
+  if (forked || !context) return 0; /* also where it is not asked at all */
   uint32_t life = 0;
-  switch (kind) {
+  switch (event->kind) {
     case NCCL_COLLECTIVE_CALL:
       if (event->call.captured) __atomic_store_n(&captures, 1, __ATOMIC_RELAXED);
       if (*syncline_gate != 0) OnCall();
@@ -256,7 +255,7 @@ static int Begins(void* context, void** handle, const struct nccl_event* event, 
       break;
     case NCCL_COLLECTIVE:
     case NCCL_TRANSFER:
-      *handle = Enqueue(context, event, kind == NCCL_TRANSFER);
+      *handle = Enqueue(context, event, event->kind == NCCL_TRANSFER);
       break;
     case NCCL_CHANNEL: {
       struct place* place = event->parent ? NcclPlaceOf(event->parent, &life) : NULL;
@@ -269,15 +268,6 @@ static int Begins(void* context, void** handle, const struct nccl_event* event, 
       break;
   }
   return 0;
-}
-static int Begins4(void* context, void** handle, struct nccl_event* event) {
-  (void)context;
-  (void)event;
-  *handle = NULL;
-  return 0;
-}
-static int Begins5(void* context, void** handle, struct nccl_event* event) {
-  return Begins(context, handle, event, event->kind);
 }
 
 static int Ends(void* handle) {
@@ -435,13 +425,13 @@ static int End(void* context) {
   return 0;
 }
 
-#define FUNCTIONS(begins) \
-  { .event_begins = begins, .event_ends = Ends, .event_state = State, .end = End }
+#define FUNCTIONS \
+  { .event_begins = Begins, .event_ends = Ends, .event_state = State, .end = End }
 SYNCLINE_EXPORT const struct nccl_profiler_4 ncclProfiler_v4 = {
-    .name = "syncline", .begin = Begin4, .functions = FUNCTIONS(Begins4)};
+    .name = "syncline", .begin = Begin4, .functions = FUNCTIONS};
 SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v5 = {
-    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
+    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS};
 SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v6 = {
-    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS(Begins5)};
+    .name = "syncline", .begin = Begin5, .functions = FUNCTIONS};
 SYNCLINE_EXPORT const struct nccl_profiler_5 ncclProfiler_v7 = {
-    .name = "syncline", .begin = Begin7, .functions = FUNCTIONS(Begins5)};
+    .name = "syncline", .begin = Begin7, .functions = FUNCTIONS};
