@@ -111,7 +111,8 @@ class ProcessGroups(TorchProgram):
                 torch.ones(4).atan()
             """
         )
-        events = self.record()
+        # A step's events are up to 200, with the names, in the first ones.
+        events = self.record(lambda: self.recorded() >= 4000)
         self.end(process)
         names = {e.id: e.text for e in events if e.name == "syncline:name"}
         begun = [names[e.fields["name"]] for e in events if e.name == "syncline_itt:task_begin"]
