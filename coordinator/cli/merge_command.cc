@@ -20,6 +20,7 @@
 #include "coordinator/cli/context.h"
 #include "coordinator/cli/merge_view.h"
 #include "coordinator/cli/parse.h"
+#include "coordinator/cli/report_against.h"
 #include "coordinator/cli/standstill_text.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/merge/merge.h"
@@ -45,6 +46,7 @@ struct MergeArguments {
   std::vector<std::string> sections;
   std::string svg;
   std::optional<std::string> step;
+  std::vector<std::string> against;
   std::string format = "text";
 };
 
@@ -233,6 +235,9 @@ int Report(const Context& context, const MergeArguments& arguments) {
   merge::ReportOptions options;
   options.input = InputOf(arguments);
   options.step = arguments.step;
+  if (!arguments.against.empty()) {
+    return ReportAgainst(context, {options, arguments.against, arguments.json, arguments.full});
+  }
   const absl::StatusOr<analysis::Report> made = merge::MakeReport(options);
   if (!made.ok()) return Fail(context, made.status());
   if (!arguments.svg.empty()) {
@@ -271,6 +276,19 @@ void AddSections(CLI::App* report, const std::shared_ptr<MergeArguments>& argume
       ->excludes(json)
       ->excludes(full);
   full->excludes(json);
+}
+
+void AddAgainst(CLI::App* report, const std::shared_ptr<MergeArguments>& arguments) {
+  report
+      ->add_option("--against", arguments->against,
+                   "An earlier recording of the same program, or a directory of its traces or\n"
+                   "profiles: say which steps, operators, kernels and collectives take more or\n"
+                   "less time than then. Given several times, all are the time before, and the\n"
+                   "intervals hold how they differ")
+      ->allow_extra_args(false)
+      ->check(IsGiven)
+      ->excludes("--section")
+      ->excludes("--svg");
 }
 
 }  // namespace
@@ -378,12 +396,18 @@ void RegisterReport(CLI::App* app, Context* context) {
       "--step", arguments->step,
       "Which tasks are the job's steps, [DOMAIN:]NAME (default: by their names; of PyTorch "
       "jobs that mark none, from optimizer step to optimizer step)");
+  AddAgainst(report, arguments);
   report->footer(
-      "Without --full, --section and --json it prints one screen, whatever the number of nodes.\n\n"
+      "Without --full, --section and --json it prints one screen, whatever the number of nodes.\n"
+      "--against names what surely changed by more than a limit, which it prints; --full has the\n"
+      "rest, too. What the words and numbers mean: docs/findings.md. Exit code 3: not comparable,\n"
+      "or something is missing in a recording.\n\n"
       "Examples:\n"
       "  syncline report run-20261121-093012-7f3a\n"
       "  syncline report run-20261121-093012-7f3a --section nodes,losses\n"
-      "  syncline report run-20261121-093012-7f3a --json --svg steps.svg");
+      "  syncline report run-20261121-093012-7f3a --json --svg steps.svg\n"
+      "  syncline report today --against last-week\n"
+      "  syncline report today --against mon --against tue --against wed --full");
   report->callback([=] { context->action = [=] { return Report(*context, *arguments); }; });
 }
 

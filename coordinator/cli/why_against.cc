@@ -2,9 +2,6 @@
 #include "coordinator/cli/why_against.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +10,7 @@
 #include "analysis/why/device_comparison.h"
 #include "analysis/why/limits.h"
 #include "common/status.h"
-#include "common/text.h"
+#include "coordinator/cli/compared_inputs.h"
 #include "coordinator/cli/terminal.h"
 #include "coordinator/merge/why.h"
 #include "export/why/comparison_json.h"
@@ -42,12 +39,6 @@ using analysis::why::Refusal;
 using analysis::why::Side;
 using merge::WhySide;
 
-// "rank0.json.gz and 7 more".
-std::string NameOfInputs(const std::vector<std::string>& inputs) {
-  if (inputs.size() == 1) return inputs[0];
-  return absl::StrCat(inputs[0], " and ", inputs.size() - 1, " more");
-}
-
 enum class Kind : uint8_t { kRanks, kDevices, kCut };
 
 Kind KindOf(const WhySide& side) {
@@ -74,11 +65,7 @@ absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments&
   options.job = arguments.job;
   const std::string name = NameOfInputs(inputs);
   auto read = merge::ReadSide(options);
-  if (!read.ok()) {
-    const std::string_view said = StdView(read.status().message());
-    return said.find(name) != std::string_view::npos ? read.status()
-                                                     : WithContext(read.status(), name);
-  }
+  if (!read.ok()) return AboutInputs(read.status(), inputs);
   for (const std::string& complaint : read->complaints) {
     PrintNote(context, "warning", "", absl::StrCat(name, ": ", complaint), "");
   }
@@ -89,18 +76,6 @@ absl::StatusOr<WhySide> ReadSide(const Context& context, const AgainstArguments&
     PrintNote(context, "note", "", absl::StrCat(name, ": ", note), "");
   }
   return read;
-}
-
-// One recording given twice would count as two that do not differ.
-absl::Status CheckDistinct(const std::vector<std::string>& before) {
-  std::set<std::filesystem::path> seen;
-  for (const std::string& run : before) {
-    std::error_code error;
-    const std::filesystem::path path = std::filesystem::weakly_canonical(run, error);
-    if (error || seen.insert(path).second) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--against ", run, " is given twice"));
-  }
-  return absl::OkStatus();
 }
 
 // In order.
