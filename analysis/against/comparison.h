@@ -29,9 +29,11 @@
 
 namespace syncline::analysis::against {
 
-inline constexpr int64_t kLimitPpm = 5'000;
-inline constexpr int64_t kOneDriftPpm = 100'000;
-inline constexpr int64_t kDriftPpm = 30'000;
+// By what was measured of a small PyTorch job that was started anew, on a machine that others used:
+// operators differed by up to 28 %, mostly by less than 20 %, and by about 1 % of the step.
+inline constexpr int64_t kLimitPpm = 10'000;
+inline constexpr int64_t kOneDriftPpm = 200'000;
+inline constexpr int64_t kDriftPpm = 50'000;
 
 // Why recordings are not compared. Stable: scripts read the names.
 enum class Mismatch : uint8_t { kNone, kOtherRanks, kOtherProgram, kTooShort };

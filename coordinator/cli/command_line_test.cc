@@ -349,6 +349,29 @@ TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Exit code 0"), HasSubstr("docs/findings.md")));
 }
 
+TEST_F(CommandLine, ReportAgainstComparesWhateverReportReads) {
+  const std::string run = "tests/golden/tensorflow_profile/run";
+  const std::string profiles = "tests/golden/pytorch_profiles";
+  for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"report", "--against", run}, "INPUT is required"},
+           {{"report", run, "--against", run, "--section", "nodes"}, "excludes"},
+           {{"report", run, "--against", run, "--svg", "x.svg"}, "excludes"},
+           {{"report", run, "--against", run, "--against", run + "/."}, "is given twice"}}) {
+    EXPECT_EQ(Run(words), kWrongUsage) << what;
+    EXPECT_THAT(err_.str(), HasSubstr(what));
+    EXPECT_EQ(out_.str(), "") << what;
+  }
+  EXPECT_EQ(Run({"report", run, "--against", "no-such-run"}), kFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("no-such-run"));
+  EXPECT_EQ(Run({"report", run, "--against", run}), kDone) << err_.str();
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("NOW     tests/golden/"), HasSubstr("train_step"),
+                                HasSubstr("no operator, kernel or collective surely changed")));
+  EXPECT_EQ(Run({"report", run, "--against", run, "--json"}), kDone);
+  EXPECT_THAT(out_.str(), HasSubstr("\"format\": \"syncline-report-comparison\""));
+  EXPECT_EQ(Run({"report", run, "--against", profiles}), kIncomplete);
+  EXPECT_THAT(out_.str(), StartsWith("REFUSED not comparable: 2 ranks now, no ranks before"));
+}
+
 TEST_F(CommandLine, WhyAgainstTakesTwoRecordingsAndLimits) {
   for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"why", "--against", "b"}, "syncline why RUN --against RUN"},

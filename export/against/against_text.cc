@@ -44,6 +44,7 @@ constexpr size_t kNameColumns = 60;
 constexpr size_t kLineColumns = 2000;
 constexpr double kSameCalls = 0.02;        // numbers of calls that differ by less are one
 constexpr int64_t kConditionPpm = 20'000;  // by how much these must differ to be said
+constexpr size_t kFewRecordings = 4;
 constexpr int64_t kMsNs = 1'000'000;
 
 // With as many decimals in all rows of a table: rows are compared with each other.
@@ -78,10 +79,6 @@ std::string PercentOf(int64_t ppm) {
   return text == "-0.0" || text == "+0.0" ? "0.0" : text;
 }
 
-const char* OneOf(const Comparison& comparison) {
-  return comparison.per == Per::kStep ? "a step" : "a second";
-}
-
 std::string SummaryText(const Summary& side, const std::string& recording) {
   std::string text = absl::StrCat(Printed(recording, kLineColumns), ": ");
   absl::StrAppend(&text, DurationText(side.counted_ns), ", ");
@@ -107,7 +104,7 @@ void WriteSteps(const Comparison& comparison, LabelledText* writer) {
     largest_ns = std::max(largest_ns, step.length.now_ns);
   }
   const Numbers numbers(largest_ns);
-  Table table({Table::Names("Steps, ms"),
+  Table table({Table::Names("Steps"),
                {"median before", Table::Align::kRight},
                {"now", Table::Align::kRight},
                {"mean before", Table::Align::kRight},
@@ -172,18 +169,16 @@ Group GroupOf(RowKind kind) {
   return Group::kCollectives;
 }
 
-std::string TitleOf(Group group, const Comparison& comparison) {
-  const bool ranks = comparison.now.ranks > 0;
-  const std::string of = absl::StrCat(" ms ", OneOf(comparison), ranks ? " and rank" : "");
+const char* TitleOf(Group group) {
   switch (group) {
     case Group::kOperators:
-      return "Operators, own" + of;
+      return "Operators and tasks";
     case Group::kDevices:
-      return "Devices," + of;
+      return "Work of devices";
     case Group::kCollectives:
       break;
   }
-  return "Collectives," + of;
+  return "Collectives";
 }
 
 std::string NameOf(const RowChange& row, const std::set<std::string>& twice) {
@@ -207,7 +202,7 @@ std::string NameOf(const RowChange& row, const std::set<std::string>& twice) {
 
 Table RowsTable(Group group, const Comparison& comparison) {
   return Table(
-      {{TitleOf(group, comparison), Table::Align::kLeft, true, 24},
+      {{TitleOf(group), Table::Align::kLeft, true, 24},
        {"before", Table::Align::kRight},
        {"now", Table::Align::kRight},
        {"change", Table::Align::kRight},
@@ -251,6 +246,9 @@ void WriteRows(Group group, const Comparison& comparison, bool full, LabelledTex
   if (shown < rows.size()) {
     writer->Indented(absl::StrCat("and ", rows.size() - shown, " more: --full has them all"));
   }
+  if (group == Group::kCollectives) {
+    writer->Indented("waiting for other ranks is part of these, but not \"once all are in\"");
+  }
   if (full) {
     writer->Indented("*: changed. -: less than the limit on both sides, and not tested");
   }
@@ -274,6 +272,16 @@ std::vector<std::string> ConditionSentences(const Comparison& comparison) {
   return sentences;
 }
 
+// What the tables' numbers are.
+std::string TimesText(const Comparison& comparison) {
+  const std::string of = comparison.per == Per::kStep
+                             ? absl::StrCat("a step (", Printed(comparison.step_name, kNameColumns),
+                                            ", from its begin to the next one's)")
+                             : std::string("a second of what was recorded");
+  return absl::StrCat("ms ", of, comparison.now.ranks > 0 ? ", mean over ranks" : "",
+                      "; of operators and tasks without what ran within them");
+}
+
 std::string LimitsText(const Comparison& comparison) {
   return absl::StrCat(PercentOfPpm(comparison.limit_ppm),
                       comparison.per == Per::kStep ? " of the step" : " of the time", " and ",
@@ -292,14 +300,26 @@ std::string RestText(const Comparison& comparison) {
                   rest == 1 ? " other was tested and changed" : " others were tested and changed",
                   " by less, or not surely; ", small, small == 1 ? " takes" : " take",
                   " less than ", PercentOfPpm(comparison.limit_ppm), " on both sides");
+  size_t appeared = 0;
+  size_t vanished = 0;
+  for (const RowChange& row : comparison.rows) {
+    if (row.state != State::kSame) continue;
+    appeared += row.calls_before == 0 ? 1 : 0;
+    vanished += row.calls_now == 0 ? 1 : 0;
+  }
+  if (appeared > 0) absl::StrAppend(&text, "; ", appeared, " of all these ran only now");
+  if (vanished > 0) absl::StrAppend(&text, "; ", vanished, " only before");
   return text;
 }
 
 std::string DriftText(const Comparison& comparison) {
   if (comparison.drift_known()) {
     return absl::StrCat("the intervals hold how the ", comparison.befores.size(),
-                        " recordings before differ from each other, as far as so few can tell; "
-                        "with more of them they are narrower");
+                        " recordings before differ from each other: of 20 operators that did not "
+                        "change, one lies outside by chance",
+                        comparison.befores.size() < kFewRecordings
+                            ? ". With so few of them the intervals are wide"
+                            : "");
   }
   return absl::StrCat(
       "recordings of one job differ by several percent without any change, and one recording "
@@ -310,10 +330,10 @@ std::string DriftText(const Comparison& comparison) {
 
 std::vector<std::string> TrustSentences(const Comparison& comparison) {
   std::vector<std::string> lines = {RestText(comparison)};
-  lines.push_back(absl::StrCat(
-      "intervals hold 95 % each; as ", comparison.tested,
-      " rows were tested, what is named also passed a stricter test, so that by how steps vary "
-      "one of 20 comparisons would name an operator that did not change"));
+  lines.push_back(absl::StrCat("intervals hold 95 % each; as ", comparison.tested,
+                               " rows were tested, what is named also passed a stricter test: by "
+                               "how steps vary, at most one "
+                               "of 20 comparisons names something that did not change"));
   lines.push_back(DriftText(comparison));
   return lines;
 }
@@ -337,6 +357,7 @@ std::string AgainstText(const ComparedReports& compared, const AgainstTextOption
   for (const std::string& note : comparison.notes) notes.push_back(Printed(note, kLineColumns));
   for (std::string& sentence : ConditionSentences(comparison)) notes.push_back(std::move(sentence));
   writer.Say("DIFFERS", notes);
+  writer.Say("TIMES", TimesText(comparison));
   writer.Blank();
   WriteSteps(comparison, &writer);
   for (const Group group : {Group::kOperators, Group::kDevices, Group::kCollectives}) {
