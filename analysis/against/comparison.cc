@@ -217,19 +217,42 @@ class Comparer {
     changes.Sample();
     comparison_.period = changes.Of(period);
     comparison_.tested = tested.size();
-    const double confidence = 1 - kFalse / static_cast<double>(std::max<size_t>(1, tested.size()));
+    const size_t tests = (comparison_.per == Per::kSecond ? 2 : 1) * tested.size();
+    confidence_ = 1 - kFalse / static_cast<double>(std::max<size_t>(1, tests));
     for (const Tested& one : tested) {
       RowChange change = Small(one.name, one.before, one.now);
       const int64_t clock_ns = one.before.clock_ns + one.now.clock_ns;
       change.time = changes.Of(one.row, clock_ns);
       change.where = WhereOf(one.before, one.now, change.time.change.est_ns);
       if (IsChange(change.time, comparison_.limit_ppm, comparison_.own_limit_ppm) &&
-          IsSure(one.before.ns, one.now.ns, clock_ns, confidence)) {
+          IsSure(one.before.ns, one.now.ns, clock_ns, confidence_)) {
         change.state = StateOf(one.before, one.now);
       }
+      AddCall(&change);
       comparison_.rows.push_back(std::move(change));
     }
     Sort();
+  }
+
+  void AddCall(RowChange* row) const {
+    std::vector<int64_t> before;
+    std::vector<size_t> lengths;
+    for (const Recording& recording : recordings_before_) {
+      const auto found = recording.rows.find(row->name);
+      if (found == recording.rows.end() || found->second.call_ns.size() < kStepsLeast) return;
+      const std::vector<int64_t>& call_ns = found->second.call_ns;
+      before.insert(before.end(), call_ns.begin(), call_ns.end());
+      lengths.push_back(call_ns.size());
+    }
+    const auto found = recording_now_.rows.find(row->name);
+    if (found == recording_now_.rows.end() || found->second.call_ns.size() < kStepsLeast) return;
+    const std::vector<int64_t>& now = found->second.call_ns;
+    why::Changes changes(lengths);
+    changes.Add(before, now);
+    changes.Sample();
+    row->call = changes.Of(0);
+    row->call_changed = IsChange(*row->call, comparison_.limit_ppm, comparison_.own_limit_ppm) &&
+                        IsSure(before, now, 0, confidence_);
   }
 
   static Sums SumsOf(const Pooled& side, const RowName& name) {
@@ -308,6 +331,7 @@ class Comparer {
   Comparison& comparison_;
   bool redacted_ = false;
   bool other_detail_ = false;
+  double confidence_ = 0;  // of the test of each row
 };
 
 void Refuse(Mismatch mismatch, std::string text, Comparison* comparison) {

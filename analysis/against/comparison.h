@@ -8,9 +8,9 @@
 //      both sides cannot have changed by as much, and is not tested.
 //   2. 0 lies outside its interval of 95 % (why/changes.h), which holds how steps vary, and with
 //      several recordings before also how those differ.
-//   3. Many rows are tested, m of them, so that one in twenty would be named by chance: 0 must
-//      also lie outside an interval that holds 1 - 5 % / m, by Student's t over means of blocks of
-//      steps of each side (Bonferroni).
+//   3. Many rows are tested, m of them (per second twice: the time in all, and of a call), so that
+//      one in twenty would be named by chance: 0 must also lie outside an interval that holds
+//      1 - 5 % / m, by Student's t over means of blocks of steps of each side (Bonferroni).
 //   4. It is at least some part of what the row took before: kOneDriftPpm with one recording
 //      before, as recordings of one job differ by some percent without any change and one
 //      recording does not tell by how much; kDriftPpm with several.
@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,10 @@ struct RowChange {
   enum class State : uint8_t { kSame, kChanged, kAppeared, kVanished };
   State state = State::kSame;
   Where where;
+  // Per second: the mean of a call, whose change does not depend on how often it is called; ppm are
+  // of what a call took before. nullopt: per step, or too few calls on a side.
+  std::optional<why::Change> call;
+  bool call_changed = false;
 };
 
 struct Comparison {
@@ -107,7 +112,7 @@ struct Comparison {
 
   bool incomplete() const;
   bool drift_known() const { return befores.size() > 1; }
-  size_t changed() const;
+  size_t changed() const;  // rows, not counting those whose calls alone did
 };
 
 // At least one before; all with the same Per, which is kStep only where all have steps.

@@ -230,6 +230,30 @@ TEST(Against, SaysWhatDiffers) {
   EXPECT_EQ(comparison.steps.size(), 1u);
 }
 
+// Of a program without steps: everything takes as much of a second as before.
+TEST(Against, PerSecondLongerCallsAreNamed) {
+  const auto without_steps = [](Recording recording, int64_t call_us) {
+    recording.units.per = Per::kSecond;
+    recording.units.part_ns = kStepUs * kUs;
+    recording.steps.clear();
+    Sums& conv = recording.rows.at({RowKind::kTask, "torch", "conv"});
+    for (size_t i = 0; i < kSteps; ++i) {
+      conv.call_ns.push_back((call_us + static_cast<int64_t>(i % 7)) * kUs);
+    }
+    return recording;
+  };
+  const Recording before = without_steps(Program(1).Takes("conv", 500'000).made(), 300);
+  const Recording same = without_steps(Program(2).Takes("conv", 500'000).made(), 301);
+  const Recording slow = without_steps(Program(2).Takes("conv", 500'000).made(), 450);
+  EXPECT_FALSE(Of(Compare({before}, same), "conv").call_changed);
+  const Comparison comparison = Compare({before}, slow);
+  EXPECT_THAT(Named(comparison), IsEmpty());
+  const RowChange& conv = Of(comparison, "conv");
+  EXPECT_TRUE(conv.call_changed);
+  ASSERT_TRUE(conv.call.has_value());
+  EXPECT_EQ(conv.call->change.est_ns, 150 * kUs);
+}
+
 TEST(Against, AClockThatMayBeWrongMakesTheIntervalWider) {
   const auto with_clock = [](Recording recording, int64_t us, int64_t clock_ns) {
     Sums& sums = recording.rows[{RowKind::kAllIn, "default_pg", "allreduce"}];

@@ -41,6 +41,8 @@ struct RowName {
 struct Sums {
   std::vector<int64_t> ns;  // by unit, all processes added up; of a step, or of a second
   uint64_t calls = 0;
+  // Per second only: the mean of a call, of each unit that has any.
+  std::vector<int64_t> call_ns;
   std::vector<int64_t> member_ns;  // by Recording::members; of all units
   int64_t clock_ns = 0;            // kAllIn: by how much clocks may be wrong, of a step or second
 };

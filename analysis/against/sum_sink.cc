@@ -72,7 +72,7 @@ std::optional<RowKind> SumSink::KindOf(const KnownTrack& track, timeline::TextId
   return std::nullopt;
 }
 
-Sums* SumSink::SumsOf(RowKind kind, const timeline::Span& span) {
+SumSink::Adding* SumSink::AddingOf(RowKind kind, const timeline::Span& span) {
   const uint64_t key =
       (static_cast<uint64_t>(kind) << 60U) | (uint64_t{span.category} << 32U) | uint64_t{span.name};
   const auto [known, is_new] = known_.try_emplace(key, nullptr);
@@ -85,11 +85,12 @@ Sums* SumSink::SumsOf(RowKind kind, const timeline::Span& span) {
     recording_.names_left_out = true;
     return nullptr;
   }
-  Sums& sums = rows_[std::move(name)];
-  sums.ns.resize(recording_.units.size());
-  sums.member_ns.resize(recording_.members.size());
-  known->second = &sums;
-  return &sums;
+  Adding& adding = rows_[std::move(name)];
+  adding.sums.ns.resize(recording_.units.size());
+  adding.sums.member_ns.resize(recording_.members.size());
+  if (recording_.units.per == Per::kSecond) adding.calls.resize(recording_.units.size());
+  known->second = &adding;
+  return &adding;
 }
 
 void SumSink::OnSpanEnd(const timeline::Span& span) {
@@ -101,16 +102,23 @@ void SumSink::OnSpanEnd(const timeline::Span& span) {
   if (!kind.has_value()) return;
   const std::optional<size_t> unit = recording_.units.At(span.begin, &hints_[track.node]);
   if (!unit.has_value()) return;
-  Sums* const sums = SumsOf(*kind, span);
-  if (sums == nullptr) return;
+  Adding* const adding = AddingOf(*kind, span);
+  if (adding == nullptr) return;
+  Sums* const sums = &adding->sums;
   const int64_t ns = *kind == RowKind::kTask ? span.self_ns : span.end.ns - span.begin.ns;
   sums->ns[*unit] += ns;
   ++sums->calls;
+  if (!adding->calls.empty()) ++adding->calls[*unit];
   if (track.member < sums->member_ns.size()) sums->member_ns[track.member] += ns;
 }
 
 absl::Status SumSink::Finish() {
-  for (auto& [name, sums] : rows_) {
+  for (auto& [name, adding] : rows_) {
+    Sums& sums = adding.sums;
+    for (size_t unit = 0; unit < adding.calls.size(); ++unit) {
+      if (adding.calls[unit] == 0) continue;
+      sums.call_ns.push_back(sums.ns[unit] / int64_t{adding.calls[unit]});
+    }
     for (int64_t& ns : sums.ns) ns = recording_.units.PerOne(ns);
     recording_.rows[name] = std::move(sums);
   }

@@ -41,15 +41,21 @@ class SumSink final : public timeline::SpanSink {
   };
 
   std::optional<RowKind> KindOf(const KnownTrack& track, timeline::TextId category) const;
-  Sums* SumsOf(RowKind kind, const timeline::Span& span);
+  // What is added up is not per step or second yet.
+  struct Adding {
+    Sums sums;
+    std::vector<uint32_t> calls;  // by unit
+  };
+
+  Adding* AddingOf(RowKind kind, const timeline::Span& span);
 
   Recording& recording_;
   std::map<std::pair<uint32_t, std::string>, size_t> members_;  // by node and process
   std::vector<std::string> texts_{""};
-  std::vector<KnownTrack> tracks_;             // by id
-  std::vector<size_t> hints_;                  // by node: the unit of its last task
-  std::map<RowName, Sums> rows_;               // what is added up here is not per step yet
-  std::unordered_map<uint64_t, Sums*> known_;  // by kind, category and name; in rows_
+  std::vector<KnownTrack> tracks_;  // by id
+  std::vector<size_t> hints_;       // by node: the unit of its last task
+  std::map<RowName, Adding> rows_;
+  std::unordered_map<uint64_t, Adding*> known_;  // by kind, category and name; in rows_
   bool from_recording_;
 };
 

@@ -142,6 +142,29 @@ TEST_F(SumSinkTest, AddsUpByNameStepAndRank) {
   EXPECT_THAT(recording_.programs, ElementsAre("python train.py"));
 }
 
+TEST_F(SumSinkTest, PerSecondAlsoHasTheMeanOfACall) {
+  report_.common_coverage = {{{0}, {240'000 * kUs}}};
+  Recording recording = RecordingOf(report_, Per::kSecond);  // in parts of 1 ms
+  SumSink sink(report_, &recording);
+  sink.OnText(kConv, "conv");
+  timeline::Track process;
+  process.id = 1;
+  process.kind = TrackKind::kProcess;
+  process.name = "rank 0";
+  sink.OnTrack(process);
+  timeline::Track thread;
+  thread.id = 2;
+  thread.parent = 1;
+  sink.OnTrack(thread);
+  sink.OnSpanEnd(Span(2, kConv, 100, 30, 30));
+  sink.OnSpanEnd(Span(2, kConv, 200, 50, 50));
+  sink.OnSpanEnd(Span(2, kConv, 5200, 70, 70));
+  ASSERT_TRUE(sink.Finish().ok());
+  const Sums& conv = recording.rows.begin()->second;
+  EXPECT_THAT(conv.call_ns, ElementsAre(40 * kUs, 70 * kUs));
+  EXPECT_EQ(conv.ns[0], 80'000 * kUs);  // of a second
+}
+
 TEST_F(SumSinkTest, OfTooManyNamesTheLastAreLeftOut) {
   for (timeline::TextId id = 100; id < 100 + kNamesMax + 5; ++id) {
     // Digits that are part of a word: else they would all be one row.

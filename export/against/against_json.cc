@@ -110,7 +110,9 @@ Json JsonOf(const RowChange& row, const Comparison& comparison) {
           {"change", tested ? ChangeJson(row.time) : Json()},
           {"calls_before", row.calls_before},
           {"calls_now", row.calls_now},
-          {"where", MostJson(row, comparison.members)}};
+          {"where", MostJson(row, comparison.members)},
+          {"call", row.call.has_value() ? ChangeJson(*row.call) : Json()},
+          {"call_changed", row.call_changed}};
 }
 
 const char* StatusOf(const Comparison& comparison) {

@@ -43,7 +43,7 @@ constexpr size_t kStepsShown = 8;
 constexpr size_t kNameColumns = 60;
 constexpr size_t kLineColumns = 2000;
 constexpr double kSameCalls = 0.02;        // numbers of calls that differ by less are one
-constexpr int64_t kConditionPpm = 20'000;  // by how much these must differ to be said
+constexpr int64_t kConditionPpm = 30'000;  // by how much these must differ to be said
 constexpr size_t kFewRecordings = 4;
 constexpr int64_t kMsNs = 1'000'000;
 
@@ -272,12 +272,46 @@ std::vector<std::string> ConditionSentences(const Comparison& comparison) {
   return sentences;
 }
 
+// Per second: where everything is slower nothing takes more of a second, but each call takes
+// longer.
+void WriteCalls(const Comparison& comparison, LabelledText* writer) {
+  std::vector<const RowChange*> rows;
+  int64_t largest_ns = 0;
+  for (const RowChange& row : comparison.rows) {
+    if (!row.call_changed) continue;
+    rows.push_back(&row);
+    largest_ns = std::max({largest_ns, row.call->before_ns, row.call->now_ns});
+  }
+  if (rows.empty()) return;
+  std::sort(rows.begin(), rows.end(), [](const RowChange* a, const RowChange* b) {
+    return std::abs(a->call->est_ppm) > std::abs(b->call->est_ppm);
+  });
+  const Numbers numbers(largest_ns);
+  Table table({Table::Names("A call of"),
+               {"before", Table::Align::kRight},
+               {"now", Table::Align::kRight},
+               {"change", Table::Align::kRight},
+               {"[95 %]", Table::Align::kLeft},
+               {"%", Table::Align::kRight}});
+  const size_t shown = std::min(kRowsShown, rows.size());
+  for (const RowChange* row : std::span(rows).first(shown)) {
+    table.Add({"  " + NameOf(*row, {}), numbers.Ms(row->call->before_ns),
+               numbers.Ms(row->call->now_ns), numbers.Signed(row->call->change.est_ns),
+               numbers.Interval(*row->call), PercentOf(row->call->est_ppm)});
+  }
+  writer->Raw(table.Format(writer->width(), 0));
+  if (shown < rows.size()) {
+    writer->Indented(absl::StrCat("and ", rows.size() - shown, " more: --json has them all"));
+  }
+  writer->Blank();
+}
+
 // What the tables' numbers are.
 std::string TimesText(const Comparison& comparison) {
   const std::string of = comparison.per == Per::kStep
                              ? absl::StrCat("a step (", Printed(comparison.step_name, kNameColumns),
                                             ", from its begin to the next one's)")
-                             : std::string("a second of what was recorded");
+                             : std::string("a second of what was recorded, or ms a call");
   return absl::StrCat("ms ", of, comparison.now.ranks > 0 ? ", mean over ranks" : "",
                       "; of operators and tasks without what ran within them");
 }
@@ -293,9 +327,13 @@ std::string RestText(const Comparison& comparison) {
   const size_t changed = comparison.changed();
   const size_t rest = comparison.tested - std::min(changed, comparison.tested);
   const size_t small = comparison.rows.size() - comparison.tested;
-  std::string text = changed == 0 ? "no operator, kernel or collective surely changed by at least "
-                                  : absl::StrCat(changed, " of ", comparison.rows.size(),
-                                                 " names changed surely and by at least ");
+  std::string text = changed == 0 && comparison.per == Per::kSecond
+                         ? "no operator, kernel or collective surely changed its part of the time "
+                           "by at least "
+                     : changed == 0
+                         ? "no operator, kernel or collective surely changed by at least "
+                         : absl::StrCat(changed, " of ", comparison.rows.size(),
+                                        " names changed surely and by at least ");
   absl::StrAppend(&text, LimitsText(comparison), "; ", rest,
                   rest == 1 ? " other was tested and changed" : " others were tested and changed",
                   " by less, or not surely; ", small, small == 1 ? " takes" : " take",
@@ -330,6 +368,7 @@ std::string DriftText(const Comparison& comparison) {
 
 std::vector<std::string> TrustSentences(const Comparison& comparison) {
   std::vector<std::string> lines = {RestText(comparison)};
+  if (comparison.tested == 0) return lines;
   lines.push_back(absl::StrCat("intervals hold 95 % each; as ", comparison.tested,
                                " rows were tested, what is named also passed a stricter test: by "
                                "how steps vary, at most one "
@@ -363,6 +402,7 @@ std::string AgainstText(const ComparedReports& compared, const AgainstTextOption
   for (const Group group : {Group::kOperators, Group::kDevices, Group::kCollectives}) {
     WriteRows(group, comparison, options.full, &writer);
   }
+  WriteCalls(comparison, &writer);
   writer.Say("TRUST", TrustSentences(comparison));
   return writer.Take();
 }
