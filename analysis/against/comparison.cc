@@ -113,6 +113,9 @@ class Comparer {
     if (same_members) comparison_.members = recording_now_.members;
     AddSteps();
     AddConditions();
+    std::vector<std::vector<Edge>> edges;
+    for (const Recording& one : recordings_before_) edges.push_back(one.edges);
+    comparison_.edges = CompareEdges(edges, recording_now_.edges);
     AddRows();
   }
 

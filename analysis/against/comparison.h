@@ -108,6 +108,7 @@ struct Comparison {
   size_t tested = 0;   // rows: m
   int64_t limit_ppm = kLimitPpm;
   int64_t own_limit_ppm = kOneDriftPpm;
+  std::vector<EdgeChange> edges;
   std::vector<RowChange> rows;  // changed ones first, then by change, the largest first
 
   bool incomplete() const;

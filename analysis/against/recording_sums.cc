@@ -223,6 +223,7 @@ Recording RecordingOf(const Report& report, Per per) {
   recording.step_name = PeriodsOf(report).name;
   recording.steps = StepsOf(report);
   recording.conditions = ConditionsOf(report);
+  recording.edges = EdgesOf(report, recording.units);
   for (const NodeReport& node : report.nodes) {
     recording.processes += node.processes.empty() ? node.profiles.size() : node.processes.size();
     recording.has_processes |= !node.processes.empty();

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/against/edges.h"
 #include "analysis/against/units.h"
 
 namespace syncline::analysis::against {
@@ -86,6 +87,7 @@ struct Recording {
   Units units;
   std::vector<StepLengths> steps;
   std::vector<Condition> conditions;  // none: not sampled
+  std::vector<Edge> edges;            // none: there are none, or they were not sampled
   std::map<RowName, Sums> rows;
   bool names_left_out = false;  // there were more than kNamesMax
 

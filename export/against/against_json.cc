@@ -12,6 +12,8 @@ namespace {
 using analysis::against::Comparison;
 using analysis::against::Condition;
 using analysis::against::ConditionChange;
+using analysis::against::Edge;
+using analysis::against::EdgeChange;
 using analysis::against::Member;
 using analysis::against::Mismatch;
 using analysis::against::MismatchJsonName;
@@ -115,6 +117,20 @@ Json JsonOf(const RowChange& row, const Comparison& comparison) {
           {"call_changed", row.call_changed}};
 }
 
+Json UseJson(const Edge& edge) {
+  return {{"bytes", edge.bytes},
+          {"retransmitted", edge.retransmitted < 0 ? Json() : Json(edge.retransmitted)},
+          {"rtt_us", edge.rtt_us < 0 ? Json() : Json(edge.rtt_us)}};
+}
+
+Json JsonOf(const EdgeChange& edge) {
+  return {{"from", edge.now.from},
+          {"to", edge.now.to},
+          {"before", UseJson(edge.before)},
+          {"now", UseJson(edge.now)},
+          {"changed", edge.changed}};
+}
+
 const char* StatusOf(const Comparison& comparison) {
   if (comparison.mismatch != Mismatch::kNone) return "refused";
   return comparison.incomplete() ? "incomplete" : "compared";
@@ -150,6 +166,8 @@ std::string AgainstJson(const ComparedReports& compared) {
     json["machines"].push_back(
         {{"what", NameOf(one.kind)}, {"before_ppm", one.before_ppm}, {"now_ppm", one.now_ppm}});
   }
+  json["edges"] = Json::array();
+  for (const EdgeChange& one : comparison.edges) json["edges"].push_back(JsonOf(one));
   json["rows"] = Json::array();
   for (const RowChange& row : comparison.rows) json["rows"].push_back(JsonOf(row, comparison));
   // Names come from the job and may hold any bytes.

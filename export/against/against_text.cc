@@ -26,6 +26,7 @@ namespace {
 using analysis::against::Comparison;
 using analysis::against::Condition;
 using analysis::against::ConditionChange;
+using analysis::against::EdgeChange;
 using analysis::against::kStepsLeast;
 using analysis::against::Mismatch;
 using analysis::against::Per;
@@ -265,11 +266,53 @@ std::vector<std::string> ConditionSentences(const Comparison& comparison) {
                                                                  : "were blocked in the kernel";
     sentences.push_back(absl::StrCat(
         "main threads ", what, " for ", PercentOfPpm(one.now_ppm), " of the time now, ",
-        PercentOfPpm(one.before_ppm),
-        " before: operators that the time was taken from take longer without any change of their "
-        "own"));
+        PercentOfPpm(one.before_ppm), " before: that alone makes operators take ",
+        one.now_ppm > one.before_ppm ? "longer" : "less time", " now"));
   }
   return sentences;
+}
+
+std::string ShareText(double share) {
+  return share < 0 ? "-" : PercentOfPpm(std::llround(share * 1e6));
+}
+
+std::string RttText(int64_t rtt_us) {
+  return rtt_us < 0 ? "-" : absl::StrFormat("%.3f", static_cast<double>(rtt_us) / 1e3);
+}
+
+void WriteEdges(const Comparison& comparison, bool full, LabelledText* writer) {
+  Table table({Table::Names("Sent over TCP, kB"),
+               {"before", Table::Align::kRight},
+               {"now", Table::Align::kRight},
+               {"%", Table::Align::kRight},
+               {"sent again before", Table::Align::kRight},
+               {"now", Table::Align::kRight},
+               {"RTT ms before", Table::Align::kRight},
+               {"now", Table::Align::kRight}});
+  size_t shown = 0;
+  size_t rest = 0;
+  for (const EdgeChange& edge : comparison.edges) {
+    if (!full && !edge.changed) continue;
+    if (!full && shown == kOthersShown) {
+      ++rest;
+      continue;
+    }
+    ++shown;
+    const double change = (edge.now.bytes - edge.before.bytes) / edge.before.bytes;
+    table.Add(
+        {absl::StrCat(full && edge.changed ? "* " : "  ", Printed(edge.now.from, kNameColumns),
+                      " to ", Printed(edge.now.to, kNameColumns)),
+         absl::StrFormat("%.1f", edge.before.bytes / 1e3),
+         absl::StrFormat("%.1f", edge.now.bytes / 1e3),
+         edge.before.bytes > 0 ? PercentOf(std::llround(change * 1e6)) : "-",
+         ShareText(edge.before.retransmitted), ShareText(edge.now.retransmitted),
+         RttText(edge.before.rtt_us), RttText(edge.now.rtt_us)});
+  }
+  if (shown == 0) return;
+  writer->Raw(table.Format(writer->width(), 0));
+  if (rest > 0) writer->Indented(absl::StrCat("and ", rest, " more: --full has them all"));
+  writer->Indented("by counters of the whole recording, without intervals");
+  writer->Blank();
 }
 
 // Per second: where everything is slower nothing takes more of a second, but each call takes
@@ -402,6 +445,7 @@ std::string AgainstText(const ComparedReports& compared, const AgainstTextOption
   for (const Group group : {Group::kOperators, Group::kDevices, Group::kCollectives}) {
     WriteRows(group, comparison, options.full, &writer);
   }
+  WriteEdges(comparison, options.full, &writer);
   WriteCalls(comparison, &writer);
   writer.Say("TRUST", TrustSentences(comparison));
   return writer.Take();

@@ -133,7 +133,19 @@ TEST(AgainstText, SaysWhatDiffersAndThatMachinesWereBusier) {
   const std::string text = AgainstText(compared, {});
   EXPECT_THAT(text, AllOf(HasSubstr("DIFFERS other nodes: 2 now, 1 before\n"),
                           HasSubstr("waited for a CPU for 18.0 % of the time now, 2.0 % before"),
-                          Not(HasSubstr("throttled"))));
+                          ContainsRegex("take longer\\s+now"), Not(HasSubstr("throttled"))));
+}
+
+TEST(AgainstText, HasWhatRanksSendIfThatChanged) {
+  ComparedReports compared = Compared();
+  compared.comparison.edges = {
+      {{"rank 0", "rank 1", 2'000'000, 0, 120}, {"rank 0", "rank 1", 4'000'000, 0.013, 900}, true},
+      {{"rank 1", "rank 0", 2'000'000, -1, -1}, {"rank 1", "rank 0", 2'000'100, 0, 80}, false}};
+  EXPECT_THAT(AgainstText(compared, {}),
+              AllOf(ContainsRegex("  rank 0 to rank 1 +2000.0 +4000.0 +\\+100.0 +0.0 % +1.3 % +"
+                                  "0.120 +0.900\n"),
+                    Not(HasSubstr("rank 1 to rank 0"))));
+  EXPECT_THAT(AgainstText(compared, {.full = true}), HasSubstr("rank 1 to rank 0"));
 }
 
 TEST(AgainstText, NamesCannotSteerTheTerminal) {
