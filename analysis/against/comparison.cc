@@ -384,7 +384,7 @@ void Check(const Recording& before, const Recording& now, Comparison* comparison
     Refuse(Mismatch::kTooShort,
            "nothing of a side was recorded for long enough to see how it varies", comparison);
   }
-  const bool names = before.redacted == now.redacted;
+  const bool names = !before.redacted && !now.redacted;
   const double shared = SharedOf(before, now);
   if (names && shared == 0) {
     Refuse(Mismatch::kOtherProgram,
@@ -402,8 +402,9 @@ void Check(const Recording& before, const Recording& now, Comparison* comparison
       names && shared > 0 && shared < 0.5,
       absl::StrCat("only ", std::llround(shared * 100),
                    " % of the time now has names that were there before: is it the same program?"));
-  note(before.programs != now.programs, absl::StrCat("other programs: ", ProgramsText(now),
-                                                     " now, ", ProgramsText(before), " before"));
+  note(!before.redacted && !now.redacted && before.programs != now.programs,
+       absl::StrCat("other programs: ", ProgramsText(now), " now, ", ProgramsText(before),
+                    " before"));
   note(before.nodes != now.nodes,
        absl::StrCat("other nodes: ", now.nodes, " now, ", before.nodes, " before"));
   note(before.processes != now.processes,

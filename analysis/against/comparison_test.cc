@@ -254,6 +254,18 @@ TEST(Against, PerSecondLongerCallsAreNamed) {
   EXPECT_EQ(conv.call->change.est_ns, 150 * kUs);
 }
 
+TEST(Against, OfARedactedRecordingOnlyWhatBothHaveIsCompared) {
+  Recording before = Program(1).Takes("conv", 5000).Takes("j34kg7nv", 5000).made();
+  before.redacted = true;
+  before.programs = {"bsw5xxhm"};
+  Recording now = Program(2).Takes("conv", 9000).Takes("augment", 5000).made();
+  now.programs = {"python train.py"};
+  const Comparison comparison = Compare({before}, now);
+  EXPECT_THAT(Named(comparison), ElementsAre("conv"));
+  EXPECT_EQ(comparison.rows.size(), 1u);
+  EXPECT_THAT(comparison.notes, ElementsAre(HasSubstr("names were replaced")));
+}
+
 TEST(Against, AClockThatMayBeWrongMakesTheIntervalWider) {
   const auto with_clock = [](Recording recording, int64_t us, int64_t clock_ns) {
     Sums& sums = recording.rows[{RowKind::kAllIn, "default_pg", "allreduce"}];
