@@ -356,7 +356,8 @@ TEST_F(CommandLine, ReportAgainstComparesWhateverReportReads) {
            {{"report", "--against", run}, "INPUT is required"},
            {{"report", run, "--against", run, "--section", "nodes"}, "excludes"},
            {{"report", run, "--against", run, "--svg", "x.svg"}, "excludes"},
-           {{"report", run, "--against", run, "--against", run + "/."}, "is given twice"}}) {
+           {{"report", run, "--against", run, "--against", run + "/."}, "is given twice"},
+           {{"report", run, "--against", run, run + "/."}, "needs its own --against"}}) {
     EXPECT_EQ(Run(words), kWrongUsage) << what;
     EXPECT_THAT(err_.str(), HasSubstr(what));
     EXPECT_EQ(out_.str(), "") << what;

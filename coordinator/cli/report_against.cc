@@ -46,8 +46,13 @@ absl::StatusOr<Side> ReadSide(const Context& context, merge::ReportOptions optio
 absl::StatusOr<std::vector<Side>> ReadSides(const Context& context,
                                             const ReportAgainstArguments& arguments) {
   std::vector<Side> sides;
-  SYNCLINE_ASSIGN_OR_RETURN(Side now, ReadSide(context, arguments.now));
-  sides.push_back(std::move(now));
+  absl::StatusOr<Side> now = ReadSide(context, arguments.now);
+  if (absl::IsInvalidArgument(now.status()) && arguments.now.input.inputs.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(now.status().message(), ". Each earlier recording needs its own --against"));
+  }
+  if (!now.ok()) return now.status();
+  sides.push_back(*std::move(now));
   for (const std::string& run : arguments.before) {
     merge::ReportOptions options = arguments.now;
     options.input.inputs = {run};
