@@ -52,12 +52,36 @@ void Add(const Collective& collective, uint32_t size, const Models& models, Kind
   kind->durations.push_back(Between(EntryOf(*first), {*end->left, *end->left_at}, models));
 }
 
+// Which ends of a collective's members may lie before another's entry, by the members' places on
+// the timeline alone: cheap, and true of nearly none. (Difference() is never wider than these.)
+class MayPrecede {
+ public:
+  MayPrecede(const Collective& collective, const Models& models) : models_(models) {
+    for (const clocksync::ClockModel* model : {models.proven, models.likely}) {
+      if (model == nullptr) continue;
+      for (const CollectiveMember& member : collective.members) {
+        latest_ns_ = std::max(latest_ns_, model->Locate(member.entered).hi.ns);
+      }
+    }
+  }
+
+  bool operator()(const NodeTime& left) const {
+    return (models_.proven != nullptr && models_.proven->Locate(left).lo.ns < latest_ns_) ||
+           (models_.likely != nullptr && models_.likely->Locate(left).lo.ns < latest_ns_);
+  }
+
+ private:
+  const Models& models_;
+  int64_t latest_ns_ = INT64_MIN;  // at which a member may have entered
+};
+
 // At which level a rank left before another entered.
 Level ContradictionOf(const Collective& collective, const Models& models) {
   Level worst = Level::kUndecided;
   if (!timeline::EverybodyWaits(collective.name, collective.may_be_empty)) return worst;
+  const MayPrecede may_precede(collective, models);
   for (const CollectiveMember& left : collective.members) {
-    if (!left.left.has_value()) continue;
+    if (!left.left.has_value() || !may_precede(*left.left)) continue;
     for (const CollectiveMember& entered : collective.members) {
       // On one clock it is no matter of the model, but of which work is taken for whose.
       if (left.left->clock == entered.entered.clock) continue;

@@ -168,11 +168,12 @@ Collected Collector::Take() {
     whole.ended_steps += thread.ended_steps;
     whole.ended_launches += thread.ended_launches;
     if (!thread.matters) continue;
-    std::vector<TaskSpan>& spans = thread.collected.spans;
-    for (TaskSpan& span : spans) span.shape = span.shape == 0 ? 0 : first_shape + span.shape;
-    std::sort(spans.begin(), spans.end(), [](const TaskSpan& a, const TaskSpan& b) {
-      if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
-      return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.depth < b.depth;
+    thread.collected.spans.Edit([first_shape](std::vector<TaskSpan>* spans) {
+      for (TaskSpan& span : *spans) span.shape = span.shape == 0 ? 0 : first_shape + span.shape;
+      std::sort(spans->begin(), spans->end(), [](const TaskSpan& a, const TaskSpan& b) {
+        if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
+        return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.depth < b.depth;
+      });
     });
     Sort(&thread.collected.holes);
     whole.threads.push_back(std::move(thread.collected));

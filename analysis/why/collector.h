@@ -3,8 +3,8 @@
 // launch collectives, step optimizers or carry collectives out, in their own clock; holes; and who
 // the processes are.
 //
-// Memory: 40 bytes for each task of the recording until Take(), which drops the threads that matter
-// to no one. Thread-safety: one thread.
+// Memory: that of all tasks, packed (task_spans.h), until Take(), which drops the threads that
+// matter to no one. Thread-safety: one thread.
 #ifndef SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
 #define SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
 
@@ -22,7 +22,7 @@ namespace syncline::analysis::why {
 
 struct CollectedThread {
   int32_t tid = 0;
-  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
+  TaskSpans spans;  // by begin; of one begin, the outer first
   std::vector<timeline::Interval> holes;
   uint64_t launches = 0;
   uint64_t steps = 0;

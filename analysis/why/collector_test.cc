@@ -103,9 +103,10 @@ TEST_F(CollectorTest, TasksByBeginAndTheOuterFirstInTheirOwnClock) {
   EXPECT_EQ(process.threads[0].tid, 10);
   EXPECT_THAT(Names(collected, process.threads[0]),
               ElementsAre("c10d::allreduce_", "Optimizer.step#SGD.step", "aten::mul", "aten::add"));
-  EXPECT_EQ(process.threads[0].spans[0].begin_ns, 50);
-  EXPECT_FALSE(process.threads[0].spans[0].whole);
-  EXPECT_TRUE(process.threads[0].spans[1].whole);
+  const std::vector<TaskSpan> spans = process.threads[0].spans.Unpack();
+  EXPECT_EQ(spans[0].begin_ns, 50);
+  EXPECT_FALSE(spans[0].whole);
+  EXPECT_TRUE(spans[1].whole);
 }
 
 TEST_F(CollectorTest, ThreadsThatNeitherLaunchNorStepNorTransferAreDropped) {
@@ -160,7 +161,7 @@ TEST_F(CollectorTest, APrimitivesShapeIsItsArgumentsWithoutTimes) {
   collector_.OnSpanEnd(other);
 
   const Collected collected = collector_.Take();
-  const std::vector<TaskSpan>& spans = collected.processes[0].threads[0].spans;
+  const std::vector<TaskSpan> spans = collected.processes[0].threads[0].spans.Unpack();
   ASSERT_THAT(spans, SizeIs(5));
   EXPECT_EQ(spans[0].shape, 0u);
   EXPECT_EQ(spans[1].shape, spans[2].shape);

@@ -110,7 +110,7 @@ void SetStepLengths(const Judged& judged, Answer* answer) {
 
 }  // namespace
 
-Answer Explain(const JobInput& input) {
+Answer Explain(const JobInput& input, size_t threads) {
   Answer answer;
   answer.job = input.job;
   answer.incomplete = input.incomplete;
@@ -127,7 +127,7 @@ Answer Explain(const JobInput& input) {
         "`eval \"$(syncline env)\"`, then ask again";
     return answer;
   }
-  const Judged judged = Judge(input, {.stretches = true});
+  const Judged judged = Judge(input, {.stretches = true, .threads = threads});
   answer.refusal = judged.refusal;
   answer.refusal_text = judged.refusal_text;
   answer.unpaired_steps = judged.pairing.unpaired;

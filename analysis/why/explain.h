@@ -8,7 +8,8 @@
 
 namespace syncline::analysis::why {
 
-Answer Explain(const JobInput& input);
+// `threads`: at most; the answer does not depend on them.
+Answer Explain(const JobInput& input, size_t threads = 1);
 
 }  // namespace syncline::analysis::why
 

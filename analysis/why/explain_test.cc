@@ -154,9 +154,11 @@ TEST(Explain, ARareOtherImplementationIsNoHigherSet) {
   input.names.emplace_back(
       "%s=cpu,convolution,brg:avx512_core_bf16,forward,src:bf16::blocked:a::f0,,,mb1;");
   size_t number = 0;
-  for (TaskSpan& span : input.ranks[0].threads[0].spans) {
-    if (input.names[span.name] == "convolution" && ++number % 40 == 0) span.shape = shape;
-  }
+  input.ranks[0].threads[0].spans.Edit([&](std::vector<TaskSpan>* spans) {
+    for (TaskSpan& span : *spans) {
+      if (input.names[span.name] == "convolution" && ++number % 40 == 0) span.shape = shape;
+    }
+  });
   ASSERT_GE(number, 80);
   EXPECT_EQ(Explain(input).verdict, Verdict::kLateCauseUnknown);
 }

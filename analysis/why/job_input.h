@@ -15,12 +15,11 @@
 #include <vector>
 
 #include "analysis/levels.h"
+#include "analysis/why/task_spans.h"
 #include "evidence/evidence.h"
 #include "evidence/scheduling.h"
 
 namespace syncline::analysis::why {
-
-using NameId = uint32_t;  // index into JobInput::names; 0: ""
 
 // [begin, end), ns of one clock.
 struct OwnInterval {
@@ -30,20 +29,9 @@ struct OwnInterval {
   auto operator<=>(const OwnInterval&) const = default;
 };
 
-// A task of a thread.
-struct TaskSpan {
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  NameId name = 0;      // "aten::conv2d", "c10d::allreduce_", "Optimizer.step#SGD.step"
-  NameId category = 0;  // "PyTorch", "dnnl::primitive::execute", "python"
-  NameId shape = 0;     // what its arguments say of the amount of work; 0: nothing
-  uint16_t depth = 0;
-  bool whole = true;  // both its ends were recorded
-};
-
 struct ThreadInput {
-  int32_t tid = 0;              // as the process sees it
-  std::vector<TaskSpan> spans;  // by begin; of one begin, the outer first
+  int32_t tid = 0;  // as the process sees it
+  TaskSpans spans;  // by begin; of one begin, the outer first
 };
 
 // A rank's part of a collective, or of a transfer between two ranks: a collective of these two, in

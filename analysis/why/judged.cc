@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/taken_away.h"
+#include "common/parallel.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -258,9 +261,9 @@ std::vector<int32_t> WorkersOf(const RankInput& rank, const TaskNames& names) {
   return tids;
 }
 
-std::vector<OwnInterval> CollectionsOf(const ThreadInput& driver, const TaskNames& names) {
+std::vector<OwnInterval> CollectionsOf(std::span<const TaskSpan> spans, const TaskNames& names) {
   std::vector<OwnInterval> collections;
-  for (const TaskSpan& span : driver.spans) {
+  for (const TaskSpan& span : spans) {
     if (names.IsGarbageCollection(span)) collections.push_back({span.begin_ns, span.end_ns});
   }
   return collections;
@@ -324,73 +327,122 @@ void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> span
   }
 }
 
-void FillParts(const JobInput& input, const JudgeOptions& options, std::span<const Driver> drivers,
-               Judged* judged) {
-  const size_t ranks = input.ranks.size();
-  std::vector<std::vector<Segment>> segments(ranks);
-  std::vector<std::vector<Silence>> silences(ranks);
-  std::vector<RankSilences> pooled;
-  int64_t total_ns = 0;
-  for (size_t i = 0; i < ranks; ++i) {
-    const RankInput& rank = input.ranks[i];
-    segments[i] = SegmentsOf(drivers[i].thread->spans, judged->names);
-    silences[i] = SilencesOf(segments[i], rank.collectives);
-    pooled.push_back({silences[i], rank.collectives});
-    total_ns += segments[i].back().end_ns - segments[i].front().begin_ns;
-  }
-  int64_t transfers_ns = 0;
+// The tasks of a rank's driver, unpacked, and its time by them. Only while it is needed: of all
+// ranks it would be a hundred times as much as what is made of it.
+struct DriverTime {
+  std::vector<TaskSpan> spans;
+  std::vector<Segment> segments;
+
+  DriverTime(const Driver& driver, const TaskNames& names)
+      : spans(driver.thread->spans.Unpack()), segments(SegmentsOf(spans, names)) {}
+  OwnInterval whole() const { return {segments.front().begin_ns, segments.back().end_ns}; }
+};
+
+// Where ranks wait, as all of them together show.
+struct WaitSites {
+  std::vector<std::vector<Silence>> silences;  // by rank
+  std::set<Site> blocking;
   std::set<Site> rare;
-  const std::set<Site> sites = BlockingSites(pooled, total_ns, &rare);
-  for (size_t i = 0; i < ranks; ++i) {
-    const RankInput& rank = input.ranks[i];
-    JudgedRank& of_rank = judged->ranks[i];
-    const ThreadInput& driver = *drivers[i].thread;
-    std::vector<Wait> found = WaitsOf(pooled[i], sites, driver.tid);
-    const std::vector<OwnInterval> waits = IntervalsOf(found);
-    for (const Wait& wait : found) {
-      if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
-    }
-    const std::vector<OwnInterval> collections = CollectionsOf(driver, judged->names);
-    std::vector<Piece> pieces =
-        PiecesOf({segments[i], waits, rank.holes, collections, of_rank.steps});
-    of_rank.driver_tid = driver.tid;
-    of_rank.tables = TablesOf(pieces, of_rank.steps.size());
-    of_rank.uncut = of_rank.tables;
-    of_rank.samples =
-        SamplesOf(rank, driver.tid, {segments[i].front().begin_ns, segments[i].back().end_ns},
-                  WorkersOf(rank, judged->names));
-    if (of_rank.samples.measured()) {
-      of_rank.sampled = SampledPart(of_rank.steps, of_rank.samples.driver);
-      if (of_rank.sampled < kSampledMin) of_rank.samples = RankSamples{};
-    }
-    if (of_rank.samples.measured()) {
-      SetJudged(of_rank.steps, &of_rank.samples.growths);
-      // What was blocked first: where it was is known better.
-      of_rank.sleep = CutBlocked({&rank, driver.tid, &of_rank.samples, of_rank.steps}, &pieces,
-                                 &of_rank.tables);
-      of_rank.unplaced_ns = TakeAway(of_rank.samples.growths, &pieces, &of_rank.tables).judged_ns;
-    }
-    if (options.stretches) {
-      for (const TaskSpan& span : driver.spans) {
-        if (judged->names.Is(span.name, Role::kStep)) {
-          of_rank.optimizer_ns.push_back(span.begin_ns);
-        }
-      }
-      of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits, of_rank.optimizer_ns));
-      of_rank.waits = std::move(found);
-      of_rank.pending_ns = PendingNs(pooled[i], rare);
-    }
-    if (options.operators) {
-      AddOperators(pieces, i, judged);
-      of_rank.unblocked = of_rank.tables;
-      PutBackBlocked(pieces, &of_rank.unblocked);
-    }
-    judged->places.push_back(CountPlaces(rank, driver.tid, pieces));
-    of_rank.work = WorkOf(driver.spans, of_rank.steps, judged->names);
-    AddPrimitives(pieces, driver.spans, &of_rank);
+
+  RankSilences Of(const JobInput& input, size_t rank) const {
+    return {silences[rank], input.ranks[rank].collectives};
   }
+};
+
+struct Parts {
+  const JobInput& input;
+  const JudgeOptions& options;
+  std::span<const Driver> drivers;
+  int64_t total_ns = 0;  // of all drivers
+};
+
+WaitSites FindSites(Parts* parts, const TaskNames& names) {
+  const JobInput& input = parts->input;
+  const size_t ranks = input.ranks.size();
+  WaitSites sites;
+  sites.silences.resize(ranks);
+  std::vector<int64_t> lengths_ns(ranks);
+  InParallel(ranks, parts->options.threads, [&](size_t i) {
+    const DriverTime time(parts->drivers[i], names);
+    sites.silences[i] = SilencesOf(time.segments, input.ranks[i].collectives);
+    lengths_ns[i] = time.whole().length_ns();
+  });
+  parts->total_ns = std::accumulate(lengths_ns.begin(), lengths_ns.end(), int64_t{0});
+  std::vector<RankSilences> pooled;
+  for (size_t i = 0; i < ranks; ++i) pooled.push_back(sites.Of(input, i));
+  sites.blocking = BlockingSites(pooled, parts->total_ns, &sites.rare);
+  return sites;
+}
+
+void AddSamples(const RankInput& rank, const OwnInterval& within, const TaskNames& names,
+                std::vector<Piece>* pieces, JudgedRank* of_rank) {
+  RankSamples& samples = of_rank->samples;
+  samples = SamplesOf(rank, of_rank->driver_tid, within, WorkersOf(rank, names));
+  if (samples.measured()) {
+    of_rank->sampled = SampledPart(of_rank->steps, samples.driver);
+    if (of_rank->sampled < kSampledMin) samples = RankSamples{};
+  }
+  if (!samples.measured()) return;
+  SetJudged(of_rank->steps, &samples.growths);
+  // What was blocked first: where it was is known better.
+  of_rank->sleep =
+      CutBlocked({&rank, of_rank->driver_tid, &samples, of_rank->steps}, pieces, &of_rank->tables);
+  of_rank->unplaced_ns = TakeAway(samples.growths, pieces, &of_rank->tables).judged_ns;
+}
+
+// Of one rank. What several ranks add to is `operators`, `times_of` guards it. Returns how long
+// the rank waited for transfers.
+int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mutex* times_of,
+                 Judged* judged) {
+  const RankInput& rank = parts.input.ranks[i];
+  const JudgeOptions& options = parts.options;
+  JudgedRank& of_rank = judged->ranks[i];
+  const DriverTime time(parts.drivers[i], judged->names);
+  of_rank.driver_tid = parts.drivers[i].thread->tid;
+  const RankSilences silences = sites.Of(parts.input, i);
+  std::vector<Wait> found = WaitsOf(silences, sites.blocking, of_rank.driver_tid);
+  const std::vector<OwnInterval> waits = IntervalsOf(found);
+  int64_t transfers_ns = 0;
+  for (const Wait& wait : found) {
+    if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
+  }
+  const std::vector<OwnInterval> collections = CollectionsOf(time.spans, judged->names);
+  std::vector<Piece> pieces =
+      PiecesOf({time.segments, waits, rank.holes, collections, of_rank.steps});
+  of_rank.tables = TablesOf(pieces, of_rank.steps.size());
+  of_rank.uncut = of_rank.tables;
+  AddSamples(rank, time.whole(), judged->names, &pieces, &of_rank);
+  if (options.stretches) {
+    for (const TaskSpan& span : time.spans) {
+      if (judged->names.Is(span.name, Role::kStep)) of_rank.optimizer_ns.push_back(span.begin_ns);
+    }
+    of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits, of_rank.optimizer_ns));
+    of_rank.waits = std::move(found);
+    of_rank.pending_ns = PendingNs(silences, sites.rare);
+  }
+  if (options.operators) {
+    const std::lock_guard lock(*times_of);
+    AddOperators(pieces, i, judged);
+    of_rank.unblocked = of_rank.tables;
+    PutBackBlocked(pieces, &of_rank.unblocked);
+  }
+  judged->places[i] = CountPlaces(rank, of_rank.driver_tid, pieces);
+  of_rank.work = WorkOf(time.spans, of_rank.steps, judged->names);
+  AddPrimitives(pieces, time.spans, &of_rank);
+  return transfers_ns;
+}
+
+void FillParts(Parts parts, Judged* judged) {
+  const size_t ranks = parts.input.ranks.size();
+  const WaitSites sites = FindSites(&parts, judged->names);
+  judged->places.resize(ranks);
+  std::vector<int64_t> transfers_ns(ranks);
+  std::mutex times_of;
+  InParallel(ranks, parts.options.threads,
+             [&](size_t i) { transfers_ns[i] = FillRank(parts, sites, i, &times_of, judged); });
+  const int64_t all_ns = std::accumulate(transfers_ns.begin(), transfers_ns.end(), int64_t{0});
   judged->transfers =
-      input.waits_unknown || (transfers_ns * kTransfersDivisor >= total_ns && transfers_ns > 0);
+      parts.input.waits_unknown || (all_ns * kTransfersDivisor >= parts.total_ns && all_ns > 0);
 }
 
 }  // namespace
@@ -424,7 +476,7 @@ Judged Judge(const JobInput& input, const JudgeOptions& options) {
   if (judged.pairing.classes.empty()) return judged;
   CheckCoverage(input, &judged);
   if (judged.collective_job) CheckCollectives(input, &judged);
-  if (judged.refusal == Refusal::kNone) FillParts(input, options, drivers, &judged);
+  if (judged.refusal == Refusal::kNone) FillParts({input, options, drivers}, &judged);
   return judged;
 }
 

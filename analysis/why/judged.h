@@ -71,6 +71,7 @@ struct OperatorTimes {
 struct JudgeOptions {
   bool operators = false;  // fill Judged::operators
   bool stretches = false;  // and JudgedRank::stretches, of which there are as many as collectives
+  size_t threads = 1;      // at most; what comes of it does not depend on them
 };
 
 struct Judged {

@@ -38,7 +38,10 @@ void KeepOutermost(JobInput* job) {
   const auto found = std::find(job->names.begin(), job->names.end(), "PyTorch");
   const auto torch = static_cast<NameId>(found - job->names.begin());
   for (RankInput& rank : job->ranks) {
-    for (ThreadInput& thread : rank.threads) KeepOutermostOf(names, torch, &thread.spans);
+    for (ThreadInput& thread : rank.threads) {
+      thread.spans.Edit(
+          [&](std::vector<TaskSpan>* spans) { KeepOutermostOf(names, torch, spans); });
+    }
   }
 }
 

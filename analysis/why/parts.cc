@@ -2,8 +2,7 @@
 #include "analysis/why/parts.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
+#include <unordered_map>
 
 namespace syncline::analysis::why {
 namespace {
@@ -58,29 +57,52 @@ class StepFinder {
   size_t next_ = 0;
 };
 
+// Numbers the kinds of pieces, from 0: by part, leaf, and the how manyth of these in its step it
+// is.
+class Kinds {
+ public:
+  // For pieces in order.
+  uint32_t Of(const Piece& piece) {
+    const uint64_t key = uint64_t{piece.leaf} << 8 | static_cast<uint8_t>(piece.part);
+    Row& row = rows_[key];
+    if (row.step != piece.step) row.seen = 0;
+    row.step = piece.step;
+    if (row.seen == row.kinds.size()) row.kinds.push_back(count_++);
+    return row.kinds[row.seen++];
+  }
+  uint32_t count() const { return count_; }
+
+ private:
+  struct Row {
+    int32_t step = -1;
+    size_t seen = 0;              // in that step
+    std::vector<uint32_t> kinds;  // by place in the step's order
+  };
+  std::unordered_map<uint64_t, Row> rows_;
+  uint32_t count_ = 0;
+};
+
 void SetUsual(std::vector<Piece>* pieces) {
-  using Kind = std::tuple<Part, NameId, uint32_t>;  // the third: its place in the step's order
-  std::map<std::pair<Part, NameId>, uint32_t> seen;
-  std::map<Kind, std::vector<int64_t>> lengths;
-  std::vector<Kind> kinds(pieces->size());
-  int32_t step = -1;
+  Kinds kinds;
+  std::vector<uint32_t> kind_of(pieces->size());
   for (size_t i = 0; i < pieces->size(); ++i) {
     Piece& piece = (*pieces)[i];
     piece.usual_ns = piece.length_ns();
-    if (piece.step != step) seen.clear();
-    step = piece.step;
-    if (step < 0) continue;
-    kinds[i] = {piece.part, piece.leaf, seen[{piece.part, piece.leaf}]++};
-    lengths[kinds[i]].push_back(piece.length_ns());
+    if (piece.step >= 0) kind_of[i] = kinds.Of(piece);
   }
-  std::map<Kind, int64_t> usual;
-  for (auto& [kind, all] : lengths) {
+  std::vector<std::vector<int64_t>> lengths(kinds.count());
+  for (size_t i = 0; i < pieces->size(); ++i) {
+    const Piece& piece = (*pieces)[i];
+    if (piece.step >= 0) lengths[kind_of[i]].push_back(piece.length_ns());
+  }
+  for (std::vector<int64_t>& all : lengths) {
     const auto quarter = all.begin() + static_cast<ptrdiff_t>((all.size() - 1) / 4);
     std::nth_element(all.begin(), quarter, all.end());
-    usual[kind] = *quarter;
+    all = {*quarter};
   }
   for (size_t i = 0; i < pieces->size(); ++i) {
-    if ((*pieces)[i].step >= 0) (*pieces)[i].usual_ns = usual[kinds[i]];
+    Piece& piece = (*pieces)[i];
+    if (piece.step >= 0) piece.usual_ns = lengths[kind_of[i]][0];
   }
 }
 
@@ -92,6 +114,7 @@ std::vector<Piece> PiecesOf(const PartsInput& input) {
   Walker waits(input.waits);
   StepFinder steps(input.steps);
   std::vector<Piece> pieces;
+  pieces.reserve(input.segments.size() + input.segments.size() / 8);
   for (const Segment& segment : input.segments) {
     for (int64_t at_ns = segment.begin_ns; at_ns < segment.end_ns;) {
       Piece piece{at_ns, segment.end_ns};

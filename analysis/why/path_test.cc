@@ -248,12 +248,13 @@ TEST(Path, KnowsThatRanksWorkBesideACollective) {
 TEST(Path, IsNotKnownWhereRanksReceiveFromSingleOnes) {
   FakeJob job({});
   job.input().names.push_back("c10d::recv_");
-  std::vector<TaskSpan>& spans = job.input().ranks[1].threads[0].spans;
-  for (TaskSpan& span : spans) {
-    if (job.input().names[span.name] == "aten::relu") {
-      span.name = static_cast<NameId>(job.input().names.size() - 1);
+  job.input().ranks[1].threads[0].spans.Edit([&](std::vector<TaskSpan>* spans) {
+    for (TaskSpan& span : *spans) {
+      if (job.input().names[span.name] == "aten::relu") {
+        span.name = static_cast<NameId>(job.input().names.size() - 1);
+      }
     }
-  }
+  });
   const Answer answer = Explain(job.input());
   ASSERT_EQ(answer.refusal, Refusal::kNone);
   EXPECT_FALSE(answer.path.has_value());

@@ -157,8 +157,10 @@ TEST(Replay, IsMadeWhereTwoThatAreWaitedForWereEnteredTogether) {
     for (RankInput& rank : input.ranks) {
       for (size_t i = 1; i < rank.collectives.size(); i += 2) {
         *rank.collectives[i].left_ns += 50 * kUs;
-        rank.threads[1].spans[i].end_ns += 50 * kUs;
       }
+      rank.threads[1].spans.Edit([](std::vector<TaskSpan>* spans) {
+        for (size_t i = 1; i < spans->size(); i += 2) (*spans)[i].end_ns += 50 * kUs;
+      });
     }
     const Judged judged = Judge(input, {.stretches = true});
     EXPECT_EQ(AreAmbiguous(judged), apart > 0);

@@ -44,7 +44,7 @@ void TakeOperators(const std::vector<std::string>& names, Judged* judged, Side* 
 
 }  // namespace
 
-Side SideOf(const JobInput& input) {
+Side SideOf(const JobInput& input, size_t threads) {
   Side side;
   side.job = input.job;
   side.incomplete = input.incomplete;
@@ -54,7 +54,7 @@ Side SideOf(const JobInput& input) {
   for (const RankInput& rank : input.ranks) {
     side.window_ns = std::max(side.window_ns, rank.window.length_ns());
   }
-  Judged judged = Judge(input, {.operators = true});
+  Judged judged = Judge(input, {.operators = true, .threads = threads});
   side.refusal = judged.refusal;
   side.refusal_text = judged.refusal_text;
   side.steps = judged.steps();

@@ -62,7 +62,8 @@ struct Side {
   std::map<std::string, SideOperator> operators;
 };
 
-Side SideOf(const JobInput& input);
+// `threads`: at most; what comes of it does not depend on them.
+Side SideOf(const JobInput& input, size_t threads = 1);
 
 }  // namespace syncline::analysis::why
 

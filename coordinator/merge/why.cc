@@ -416,7 +416,9 @@ absl::StatusOr<WhyResult> ExplainWith(const WhyOptions& options, const Explainer
 }  // namespace
 
 absl::StatusOr<WhyResult> Explain(const WhyOptions& options) {
-  const Explainer job = why::Explain;
+  const Explainer job = [threads = ThreadsOf(options.threads)](const why::JobInput& input) {
+    return why::Explain(input, threads);
+  };
   return ExplainWith(options,
                      {job, [](const CutJob& cut) { return Explain(cut); }, ExplainDevicesOf});
 }
@@ -434,7 +436,7 @@ absl::StatusOr<WhySide> ReadSide(const WhyOptions& options) {
   }
   // Whatever keeps a recording from being explained keeps it from being compared.
   const auto read_side = [&](const why::JobInput& job) {
-    result.side = why::SideOf(job);
+    result.side = why::SideOf(job, ThreadsOf(options.threads));
     return Refused(result.side.refusal, result.side.refusal_text);
   };
   const auto read_cut = [&](const CutJob& job) -> std::optional<why::CutAnswer> {

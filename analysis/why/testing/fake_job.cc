@@ -271,7 +271,9 @@ void FakeJob::Meet() {
 
 void FakeJob::SetClock(size_t rank, int64_t off_ns) {
   RankInput& input = input_.ranks[rank];
-  for (TaskSpan& span : input.threads[0].spans) span.begin_ns += off_ns, span.end_ns += off_ns;
+  input.threads[0].spans.Edit([off_ns](std::vector<TaskSpan>* spans) {
+    for (TaskSpan& span : *spans) span.begin_ns += off_ns, span.end_ns += off_ns;
+  });
   for (CollectiveEntry& entry : input.collectives) {
     entry.entered_ns += off_ns;
     *entry.left_ns += off_ns;
@@ -329,7 +331,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
   for (size_t step = 0; step < options_.steps; ++step) Step(step);
   for (size_t rank = 0; rank < ranks; ++rank) {
     RankInput& input = input_.ranks[rank];
-    std::vector<TaskSpan>& spans = input.threads[0].spans;
+    std::vector<TaskSpan> spans = input.threads[0].spans.Unpack();
     std::stable_sort(spans.begin(), spans.end(), [](const TaskSpan& a, const TaskSpan& b) {
       return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
     });
@@ -342,6 +344,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
       spans.insert(spans.begin(), mark);
     }
     input.window = {spans.front().begin_ns, spans.back().end_ns};
+    input.threads[0].spans = TaskSpans(spans);
     if (rank < options_.clock_ns.size()) SetClock(rank, options_.clock_ns[rank]);
   }
 }

@@ -42,8 +42,7 @@ class HandJob {
   void StepOptimizer(size_t rank, int64_t begin, int64_t end) { Add(rank, 0, 3, begin, end); }
   // Launched on the driver at `at`, carried out by a thread of Gloo's.
   void Collective(size_t rank, uint64_t number, int64_t at, int64_t begin, int64_t end) {
-    Add(rank, 0, 2, at, at);
-    input_.ranks[rank].threads[0].spans.back().end_ns += 10 * kUs;
+    Add(rank, 0, 2, at, at, 10 * kUs);
     Add(rank, 1, 5, begin, end);
     const auto ns = [&](int64_t ms) { return base_ns_ + ms * kMs; };
     input_.ranks[rank].collectives.push_back({0, number, 6, ns(at), ns(end), ns(at)});
@@ -75,10 +74,11 @@ class HandJob {
   }
 
  private:
-  void Add(size_t rank, size_t thread, NameId name, int64_t begin, int64_t end) {
+  void Add(size_t rank, size_t thread, NameId name, int64_t begin, int64_t end,
+           int64_t longer_ns = 0) {
     TaskSpan span;
     span.begin_ns = base_ns_ + begin * kMs;
-    span.end_ns = base_ns_ + end * kMs;
+    span.end_ns = base_ns_ + end * kMs + longer_ns;
     span.name = name;
     span.category = 4;
     input_.ranks[rank].threads[thread].spans.push_back(span);

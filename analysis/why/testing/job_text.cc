@@ -396,11 +396,13 @@ void DropNames(JobInput* job) {
     for (CollectiveEntry& entry : rank.collectives) renew(&entry.name);
     for (PlaceSample& place : rank.places) renew(&place.name);
     for (ThreadInput& thread : rank.threads) {
-      for (TaskSpan& span : thread.spans) {
-        renew(&span.name);
-        renew(&span.category);
-        renew(&span.shape);
-      }
+      thread.spans.Edit([&](std::vector<TaskSpan>* spans) {
+        for (TaskSpan& span : *spans) {
+          renew(&span.name);
+          renew(&span.category);
+          renew(&span.shape);
+        }
+      });
     }
   }
   job->names = std::move(names);
@@ -447,8 +449,10 @@ OwnedJob Reduced(const JobInput& job, size_t steps) {
   for (RankInput& rank : owned.input.ranks) {
     const int64_t end_ns = EndOf(rank, names, steps);
     for (ThreadInput& thread : rank.threads) {
-      std::erase_if(thread.spans, [&](const TaskSpan& span) { return span.end_ns > end_ns; });
-      DropInner(names, &thread.spans);
+      thread.spans.Edit([&](std::vector<TaskSpan>* spans) {
+        std::erase_if(*spans, [&](const TaskSpan& span) { return span.end_ns > end_ns; });
+        DropInner(names, spans);
+      });
     }
     std::erase_if(rank.collectives,
                   [&](const CollectiveEntry& entry) { return entry.entered_ns >= end_ns; });
