@@ -57,6 +57,9 @@ void Collector::OnText(timeline::TextId id, std::string_view text) {
 
 void Collector::OnTrack(const timeline::Track& track) {
   if (track.kind == timeline::TrackKind::kNode) {
+    // One node after the other streams by.
+    for (Thread* thread : of_this_node_) Settle(thread);
+    of_this_node_.clear();
     nodes_[track.id] = track.node;
   } else if (track.kind == timeline::TrackKind::kProcess) {
     CollectedProcess& process = processes_[track.id];
@@ -67,7 +70,19 @@ void Collector::OnTrack(const timeline::Track& track) {
     Thread& thread = threads_[track.id];
     thread.process = track.parent;
     thread.collected.tid = track.tid;
+    of_this_node_.push_back(&thread);
   }
+}
+
+void Collector::Settle(Thread* thread) {
+  if (thread->in_order) return;
+  thread->collected.spans.Edit([](std::vector<TaskSpan>* spans) {
+    std::sort(spans->begin(), spans->end(), [](const TaskSpan& a, const TaskSpan& b) {
+      if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
+      return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.depth < b.depth;
+    });
+  });
+  thread->in_order = true;
 }
 
 NameId Collector::ShapeOf(const timeline::Span& span) {
@@ -137,6 +152,7 @@ void Collector::OnSpanEnd(const timeline::Span& span) {
   thread.matters |=
       IsIn(roles, Role::kLaunch) || IsIn(roles, Role::kStep) || IsIn(roles, Role::kTransfer);
   thread.collected.spans.push_back(task);
+  thread.in_order = false;
 }
 
 void Collector::OnHole(const timeline::Hole& hole) {
@@ -168,13 +184,8 @@ Collected Collector::Take() {
     whole.ended_steps += thread.ended_steps;
     whole.ended_launches += thread.ended_launches;
     if (!thread.matters) continue;
-    thread.collected.spans.Edit([first_shape](std::vector<TaskSpan>* spans) {
-      for (TaskSpan& span : *spans) span.shape = span.shape == 0 ? 0 : first_shape + span.shape;
-      std::sort(spans->begin(), spans->end(), [](const TaskSpan& a, const TaskSpan& b) {
-        if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
-        return a.end_ns != b.end_ns ? a.end_ns > b.end_ns : a.depth < b.depth;
-      });
-    });
+    Settle(&thread);
+    thread.collected.spans.MoveShapes(first_shape);
     Sort(&thread.collected.holes);
     whole.threads.push_back(std::move(thread.collected));
   }

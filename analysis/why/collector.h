@@ -69,9 +69,12 @@ class Collector final : public timeline::SpanSink {
     int64_t last_call_ns = 0;
     uint64_t ended_steps = 0;
     uint64_t ended_launches = 0;
+    bool in_order = true;  // its spans are, and packed
     CollectedThread collected;
   };
 
+  // Puts the spans of a thread in order, of which no more are to be expected.
+  static void Settle(Thread* thread);
   NameId ShapeOf(const timeline::Span& span);
   void Count(const timeline::Span& span, uint8_t roles, Thread* thread) const;
 
@@ -81,6 +84,7 @@ class Collector final : public timeline::SpanSink {
   std::vector<bool> marks_{false};
   std::map<std::string, NameId> shapes_;  // from 1 on; they get places behind texts_ in the end
   std::map<timeline::TrackId, Thread> threads_;
+  std::vector<Thread*> of_this_node_;  // the threads of the node that is streaming by
   std::map<timeline::TrackId, CollectedProcess> processes_;
   std::map<timeline::TrackId, uint32_t> nodes_;
   std::map<uint32_t, std::vector<timeline::Interval>> node_holes_;

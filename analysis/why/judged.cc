@@ -327,14 +327,17 @@ void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> span
   }
 }
 
-// The tasks of a rank's driver, unpacked, and its time by them. Only while it is needed: of all
-// ranks it would be a hundred times as much as what is made of it.
+// The tasks of a rank's driver, unpacked, and its time by them. Of one rank at a time, in the same
+// memory: of all ranks it would be a hundred times as much as what is made of it.
 struct DriverTime {
   std::vector<TaskSpan> spans;
   std::vector<Segment> segments;
+  std::vector<Piece> pieces;
 
-  DriverTime(const Driver& driver, const TaskNames& names)
-      : spans(driver.thread->spans.Unpack()), segments(SegmentsOf(spans, names)) {}
+  void Read(const Driver& driver, const TaskNames& names) {
+    spans = driver.thread->spans.Unpack(std::move(spans));
+    segments = SegmentsOf(spans, names, std::move(segments));
+  }
   OwnInterval whole() const { return {segments.front().begin_ns, segments.back().end_ns}; }
 };
 
@@ -353,7 +356,8 @@ struct Parts {
   const JobInput& input;
   const JudgeOptions& options;
   std::span<const Driver> drivers;
-  int64_t total_ns = 0;  // of all drivers
+  std::vector<DriverTime> times;  // by thread
+  int64_t total_ns = 0;           // of all drivers
 };
 
 WaitSites FindSites(Parts* parts, const TaskNames& names) {
@@ -362,8 +366,9 @@ WaitSites FindSites(Parts* parts, const TaskNames& names) {
   WaitSites sites;
   sites.silences.resize(ranks);
   std::vector<int64_t> lengths_ns(ranks);
-  InParallel(ranks, parts->options.threads, [&](size_t i) {
-    const DriverTime time(parts->drivers[i], names);
+  InParallelByThread(ranks, parts->times.size(), [&](size_t i, size_t thread) {
+    DriverTime& time = parts->times[thread];
+    time.Read(parts->drivers[i], names);
     sites.silences[i] = SilencesOf(time.segments, input.ranks[i].collectives);
     lengths_ns[i] = time.whole().length_ns();
   });
@@ -390,14 +395,15 @@ void AddSamples(const RankInput& rank, const OwnInterval& within, const TaskName
   of_rank->unplaced_ns = TakeAway(samples.growths, pieces, &of_rank->tables).judged_ns;
 }
 
-// Of one rank. What several ranks add to is `operators`, `times_of` guards it. Returns how long
-// the rank waited for transfers.
-int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mutex* times_of,
-                 Judged* judged) {
+// Of one rank; `operators` guards Judged::operators, to which all add. Returns how long the rank
+// waited for transfers.
+int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mutex* operators,
+                 DriverTime* memory, Judged* judged) {
   const RankInput& rank = parts.input.ranks[i];
   const JudgeOptions& options = parts.options;
   JudgedRank& of_rank = judged->ranks[i];
-  const DriverTime time(parts.drivers[i], judged->names);
+  DriverTime& time = *memory;
+  time.Read(parts.drivers[i], judged->names);
   of_rank.driver_tid = parts.drivers[i].thread->tid;
   const RankSilences silences = sites.Of(parts.input, i);
   std::vector<Wait> found = WaitsOf(silences, sites.blocking, of_rank.driver_tid);
@@ -407,8 +413,9 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
   }
   const std::vector<OwnInterval> collections = CollectionsOf(time.spans, judged->names);
-  std::vector<Piece> pieces =
-      PiecesOf({time.segments, waits, rank.holes, collections, of_rank.steps});
+  time.pieces = PiecesOf({time.segments, waits, rank.holes, collections, of_rank.steps},
+                         std::move(time.pieces));
+  std::vector<Piece>& pieces = time.pieces;
   of_rank.tables = TablesOf(pieces, of_rank.steps.size());
   of_rank.uncut = of_rank.tables;
   AddSamples(rank, time.whole(), judged->names, &pieces, &of_rank);
@@ -421,7 +428,7 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     of_rank.pending_ns = PendingNs(silences, sites.rare);
   }
   if (options.operators) {
-    const std::lock_guard lock(*times_of);
+    const std::lock_guard lock(*operators);
     AddOperators(pieces, i, judged);
     of_rank.unblocked = of_rank.tables;
     PutBackBlocked(pieces, &of_rank.unblocked);
@@ -434,12 +441,14 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
 
 void FillParts(Parts parts, Judged* judged) {
   const size_t ranks = parts.input.ranks.size();
+  parts.times.resize(std::min(ranks, std::max<size_t>(1, parts.options.threads)));
   const WaitSites sites = FindSites(&parts, judged->names);
   judged->places.resize(ranks);
   std::vector<int64_t> transfers_ns(ranks);
-  std::mutex times_of;
-  InParallel(ranks, parts.options.threads,
-             [&](size_t i) { transfers_ns[i] = FillRank(parts, sites, i, &times_of, judged); });
+  std::mutex operators;
+  InParallelByThread(ranks, parts.times.size(), [&](size_t i, size_t thread) {
+    transfers_ns[i] = FillRank(parts, sites, i, &operators, &parts.times[thread], judged);
+  });
   const int64_t all_ns = std::accumulate(transfers_ns.begin(), transfers_ns.end(), int64_t{0});
   judged->transfers =
       parts.input.waits_unknown || (all_ns * kTransfersDivisor >= parts.total_ns && all_ns > 0);
@@ -476,7 +485,7 @@ Judged Judge(const JobInput& input, const JudgeOptions& options) {
   if (judged.pairing.classes.empty()) return judged;
   CheckCoverage(input, &judged);
   if (judged.collective_job) CheckCollectives(input, &judged);
-  if (judged.refusal == Refusal::kNone) FillParts({input, options, drivers}, &judged);
+  if (judged.refusal == Refusal::kNone) FillParts({input, options, drivers, {}}, &judged);
   return judged;
 }
 

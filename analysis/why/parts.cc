@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -108,12 +109,13 @@ void SetUsual(std::vector<Piece>* pieces) {
 
 }  // namespace
 
-std::vector<Piece> PiecesOf(const PartsInput& input) {
+std::vector<Piece> PiecesOf(const PartsInput& input, std::vector<Piece> buffer) {
   Walker holes(input.holes);
   Walker collections(input.collections);
   Walker waits(input.waits);
   StepFinder steps(input.steps);
-  std::vector<Piece> pieces;
+  std::vector<Piece> pieces = std::move(buffer);
+  pieces.clear();
   pieces.reserve(input.segments.size() + input.segments.size() / 8);
   for (const Segment& segment : input.segments) {
     for (int64_t at_ns = segment.begin_ns; at_ns < segment.end_ns;) {

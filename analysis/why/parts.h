@@ -40,7 +40,8 @@ struct PartsInput {
 
 // All of the segments' time in pieces; none crosses the end of a step. What a piece usually lasts
 // is the 25th percentile, over the steps, of those of its part, leaf and place in the step's order.
-std::vector<Piece> PiecesOf(const PartsInput& input);
+// `buffer`: memory to use, what is in it goes.
+std::vector<Piece> PiecesOf(const PartsInput& input, std::vector<Piece> buffer = {});
 
 // Moves `ns` of the piece, which has so much left, to another part, also in its step's table.
 void Cut(Piece* piece, int64_t ns, Part into, std::vector<PartTable>* tables);

@@ -2,6 +2,7 @@
 #include "analysis/why/segments.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace syncline::analysis::why {
 namespace {
@@ -20,6 +21,9 @@ struct Open {
 
 class Partition {
  public:
+  explicit Partition(std::vector<Segment> buffer) : segments_(std::move(buffer)) {
+    segments_.clear();
+  }
   void Emit(int64_t until_ns) {
     if (until_ns <= now_ns_) return;
     Segment segment{now_ns_, until_ns};
@@ -61,8 +65,9 @@ class Partition {
 
 }  // namespace
 
-std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames& names) {
-  Partition partition;
+std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames& names,
+                                std::vector<Segment> buffer) {
+  Partition partition(std::move(buffer));
   for (const TaskSpan& span : spans) {
     if (names.IsMark(span.category)) continue;
     partition.Begin(span, names.Works(span), names.Is(span.name, Role::kLoader));

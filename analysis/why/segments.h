@@ -30,8 +30,9 @@ struct Segment {
 };
 
 // From the first task's begin to the last one's end, without gaps. Marks (task_names.h) are no
-// tasks here.
-std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames& names);
+// tasks here. `buffer`: memory to use, what is in it goes.
+std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames& names,
+                                std::vector<Segment> buffer = {});
 
 // Where the thread is silent, by what it has open and what it did before and does next: code stands
 // still in the same places in each step.

@@ -90,6 +90,18 @@ void TaskSpans::push_back(const TaskSpan& span) {
   ++size_;
 }
 
+std::vector<TaskSpan> TaskSpans::Unpack(std::vector<TaskSpan> buffer) const {
+  buffer.clear();
+  buffer.reserve(size_);
+  for (const TaskSpan& span : *this) buffer.push_back(span);
+  return buffer;
+}
+
+void TaskSpans::MoveShapes(NameId more) {
+  for (Kind& kind : kinds_) kind.shape += kind.shape == 0 ? 0 : more;
+  known_.clear();  // what is added from now on has kinds of its own
+}
+
 void TaskSpans::Close() {
   bytes_.shrink_to_fit();
   kinds_.shrink_to_fit();

@@ -71,6 +71,8 @@ class TaskSpans {
   explicit TaskSpans(const std::vector<TaskSpan>& spans);
 
   void push_back(const TaskSpan& span);
+  // Adds `more` to each shape but 0.
+  void MoveShapes(NameId more);
   // No more will be added: gives back what was kept for that.
   void Close();
 
@@ -78,7 +80,8 @@ class TaskSpans {
   bool empty() const { return size_ == 0; }
   Iterator begin() const { return {this, bytes_.data()}; }
   Iterator end() const { return {this, bytes_.data() + bytes_.size()}; }
-  std::vector<TaskSpan> Unpack() const { return {begin(), end()}; }
+  // `buffer`: memory to use, what is in it goes.
+  std::vector<TaskSpan> Unpack(std::vector<TaskSpan> buffer = {}) const;
   // Changes them as a whole: `change(std::vector<TaskSpan>*)`.
   template <class Change>
   void Edit(const Change& change) {

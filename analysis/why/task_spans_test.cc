@@ -65,6 +65,17 @@ TEST(TaskSpans, CanBeAddedToWhenTheyWereClosed) {
   ExpectSame(spans.Unpack(), written);
 }
 
+TEST(TaskSpans, HaveTheirShapesMoved) {
+  std::vector<TaskSpan> written(4);
+  for (size_t i = 0; i < written.size(); ++i) written[i].shape = static_cast<NameId>(i % 3);
+  TaskSpans spans(written);
+  spans.MoveShapes(100);
+  for (TaskSpan& span : written) span.shape += span.shape == 0 ? 0 : 100;
+  spans.push_back(written[1]);
+  written.push_back(written[1]);
+  ExpectSame(spans.Unpack(), written);
+}
+
 TEST(TaskSpans, AreChangedAsAWhole) {
   std::vector<TaskSpan> written(5);
   for (size_t i = 0; i < written.size(); ++i) written[i].name = static_cast<NameId>(i);
