@@ -34,9 +34,12 @@ class Cutter {
           std::min(piece.length_ns() - piece.usual_ns, until_now_ns) - piece.taken_ns;
       if (excess_ns > 0) excesses.emplace_back(excess_ns, i - 1);
     }
-    std::sort(excesses.rbegin(), excesses.rend());
-    for (const auto& [excess_ns, index] : excesses) {
-      if (ns <= 0) break;
+    // Mostly the first few of many are enough.
+    std::make_heap(excesses.begin(), excesses.end());
+    while (ns > 0 && !excesses.empty()) {
+      std::pop_heap(excesses.begin(), excesses.end());
+      const auto [excess_ns, index] = excesses.back();
+      excesses.pop_back();
       ns -= Cut(index, std::min(ns, excess_ns), into);
     }
     return ns;
