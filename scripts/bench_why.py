@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `syncline why` takes of jobs of many ranks, in one build or in several side by side.
 
-Usage: scripts/bench-why [--ranks N,N,...] [--rounds N] [--base DIR] BUILD...
+Usage: scripts/bench-why [--ranks N,N,...] [--rounds N] [--detail LEVEL] [--base DIR] BUILD...
 
 One real recording of three ranks on three simulated hosts (examples/pytorch_fault, rank 2 with a
 slow loader) is made, or given with --base. Larger ones are made of it: rank 0 is the first host's,
@@ -87,7 +87,7 @@ def await_lines(log):
         time.sleep(0.2)
 
 
-def record(work):
+def record(work, detail):
     """A recording of three ranks; its directory."""
     binds = {"/opt/torch": TORCH, JOB: os.path.join(REPOSITORY, "scripts"), **faults.BINDS}
     with Testbed([HostSpec(name) for name in HOSTS], seed=5, binds=binds) as bed:
@@ -96,7 +96,7 @@ def record(work):
         processes = [start_rank(rank, host, bed, work) for rank, host in enumerate(bed.hosts)]
         try:
             await_lines(f"{work}/rank0.log")
-            return fleet.record("base", SECONDS)
+            return fleet.record("base", SECONDS, "--detail", detail)
         finally:
             for process in processes:
                 process.kill()
@@ -294,6 +294,7 @@ def parse():
     parser.add_argument("builds", nargs="*", default=["build"], help="build directories")
     parser.add_argument("--ranks", default="64,256,1024", help="default 64,256,1024")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--detail", default="full", help="of the recording: full, normal or low")
     parser.add_argument("--base", help="a recording that this script made and kept (--keep-base)")
     parser.add_argument("--keep-base", metavar="DIR", help="keep the recording of three ranks here")
     parser.add_argument("--out", help="where recordings lie meanwhile (default: a temporary one)")
@@ -308,7 +309,7 @@ def main():
     options = parse()
     right = True
     with tempfile.TemporaryDirectory(prefix="syncline-ranks-", dir=options.out) as work:
-        base = options.base or record(work)
+        base = options.base or record(work, options.detail)
         if options.keep_base:
             shutil.copytree(base, options.keep_base)
         for ranks in options.ranks:

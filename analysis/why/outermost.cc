@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/why/task_names.h"
+#include "common/parallel.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -32,17 +33,17 @@ void KeepOutermostOf(const TaskNames& names, NameId torch, std::vector<TaskSpan>
 
 }  // namespace
 
-void KeepOutermost(JobInput* job) {
+void KeepOutermost(JobInput* job, size_t threads) {
   if (job->detail == "full") return;
   const TaskNames names(job->names);
   const auto found = std::find(job->names.begin(), job->names.end(), "PyTorch");
   const auto torch = static_cast<NameId>(found - job->names.begin());
-  for (RankInput& rank : job->ranks) {
-    for (ThreadInput& thread : rank.threads) {
+  InParallel(job->ranks.size(), threads, [&](size_t rank) {
+    for (ThreadInput& thread : job->ranks[rank].threads) {
       thread.spans.Edit(
           [&](std::vector<TaskSpan>* spans) { KeepOutermostOf(names, torch, spans); });
     }
-  }
+  });
 }
 
 }  // namespace syncline::analysis::why

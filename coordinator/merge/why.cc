@@ -276,7 +276,7 @@ struct Explainers {
 why::Answer ExplainJob(const WhyOptions& options, const Explainer& explain, const Read& read,
                        WhyJob* job) {
   SetLosses(read, &job->input);
-  why::KeepOutermost(&job->input);
+  why::KeepOutermost(&job->input, ThreadsOf(options.threads));
   if (options.inspect) options.inspect(job->input);
   why::Answer answer;
   if (!job->conflict.empty()) {
