@@ -408,7 +408,7 @@ Report AnalyseWith(const AnalyseInput& input, const SummarySink& summary) {
   }
   if (input.reference.has_value()) report.reference = input.nodes[*input.reference].name;
   report.tensors = SummariseTensors(input.nodes, models);
-  report.communicators = CommunicatorsOf(input.nodes, window);
+  report.communicators = CommunicatorsOf(input.nodes, models, window);
   std::vector<std::optional<int64_t>> wall_offsets_ns;
   for (const NodeFacts& facts : input.facts) wall_offsets_ns.push_back(facts.wall_offset_ns);
   report.messages = SummariseMessages(input.nodes, wall_offsets_ns, models);

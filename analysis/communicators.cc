@@ -15,7 +15,10 @@ using timeline::ProcessCollectives;
 
 constexpr int64_t kSkewDivisor = 10;  // of the shortest kernel
 
-constexpr int64_t kApartNs = 200'000;  // of two nodes' clocks, which are not known here
+// How far the clocks of two nodes may be apart by their models: this at least, also where there is
+// none, and this at most, because stamps that are off by a collective would not be found out.
+constexpr int64_t kApartMinNs = 200'000;
+constexpr int64_t kApartMaxNs = 2'000'000;
 
 // Every rank's result needs every rank's part.
 bool EverybodyWaits(std::string_view name) {
@@ -32,9 +35,9 @@ struct Part {
 
 class Joiner {
  public:
-  Joiner(CommunicatorReport* report, std::vector<Part> parts,
+  Joiner(CommunicatorReport* report, std::vector<Part> parts, const Models& models,
          const std::optional<timeline::Interval>& window)
-      : report_(report), parts_(std::move(parts)), window_(window) {
+      : report_(report), parts_(std::move(parts)), models_(models), window_(window) {
     std::sort(parts_.begin(), parts_.end(),
               [](const Part& a, const Part& b) { return a.member.rank < b.member.rank; });
   }
@@ -120,16 +123,33 @@ class Joiner {
                        [](const Part& part) { return part.member.placed; });
   }
 
+  // By how much the timeline may be wrong about the clock of its node; 0 where that is not known.
+  int64_t ClockBoundNs(const Found& one) const {
+    const ClockId clock{parts_[one.part].process->key.node, ClockKind::kRaw};
+    if (models_.proven == nullptr || !models_.proven->Knows(clock)) return 0;
+    const TimelineEstimate at =
+        models_.proven->Locate(models_.proven->Unlocate(clock, one.collective->begin));
+    return at.bounded() ? at.bound_ns() : 0;
+  }
+
   // One's kernel was over before another's had begun.
-  static bool IsImpossible(const std::vector<Found>& found) {
+  bool IsImpossible(const std::vector<Found>& found) const {
+    const Found* last = nullptr;
+    const Found* first = nullptr;
     int64_t last_begin_ns = INT64_MIN;
     int64_t first_end_ns = INT64_MAX;
     for (const Found& one : found) {
       const DeviceCollective& its = *one.collective;
-      last_begin_ns = std::max(last_begin_ns, its.begin.ns - its.bound_ns);
-      first_end_ns = std::min(first_end_ns, its.begin.ns + its.duration_ns() + its.bound_ns);
+      const int64_t begin_ns = its.begin.ns - its.bound_ns;
+      const int64_t end_ns = its.begin.ns + its.duration_ns() + its.bound_ns;
+      if (begin_ns > last_begin_ns) last = &one;
+      if (end_ns < first_end_ns) first = &one;
+      last_begin_ns = std::max(last_begin_ns, begin_ns);
+      first_end_ns = std::min(first_end_ns, end_ns);
     }
-    return last_begin_ns > first_end_ns + kApartNs;
+    const int64_t late_ns = last_begin_ns - first_end_ns;
+    if (late_ns <= kApartMinNs) return false;
+    return late_ns > std::min(kApartMaxNs, ClockBoundNs(*last) + ClockBoundNs(*first));
   }
 
   void Wait(const std::vector<Found>& found) {
@@ -171,6 +191,7 @@ class Joiner {
 
   CommunicatorReport* const report_;
   std::vector<Part> parts_;
+  const Models& models_;
   const std::optional<timeline::Interval> window_;
   int64_t skew_ns_ = kCommunicatorSkewNs;
   std::map<std::string, std::pair<uint64_t, uint64_t>> matched_;  // first and last, by function
@@ -197,6 +218,7 @@ void JoinStretches(std::vector<Stretch>* stretches) {
 }
 
 std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeResult> nodes,
+                                                const Models& models,
                                                 const std::optional<timeline::Interval>& window) {
   std::map<std::tuple<std::string, uint64_t, uint32_t>, std::vector<Part>> parts;
   for (const timeline::NodeResult& node : nodes) {
@@ -224,7 +246,7 @@ std::vector<CommunicatorReport> CommunicatorsOf(std::span<const timeline::NodeRe
   for (auto& [key, of] : parts) {
     CommunicatorReport& report = reports.emplace_back();
     std::tie(report.job, report.id, report.size) = key;
-    Joiner(&report, std::move(of), window).Join();
+    Joiner(&report, std::move(of), models, window).Join();
   }
   std::stable_sort(reports.begin(), reports.end(), [](const auto& a, const auto& b) {
     return std::tie(a.job, b.size, a.id) < std::tie(b.job, a.size, b.id);

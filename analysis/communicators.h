@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/levels.h"
 #include "timeline/builder.h"
 
 namespace syncline::analysis {
@@ -77,9 +78,10 @@ struct CommunicatorReport {
   bool has_all() const { return members.size() == size && !twice; }
 };
 
-// By job, then the largest first, then id. With a `window` only what begins in it.
+// By job, then the largest first, then id. With a `window` only what begins in it. `models` say how
+// far nodes' clocks may be apart.
 std::vector<CommunicatorReport> CommunicatorsOf(
-    std::span<const timeline::NodeResult> nodes,
+    std::span<const timeline::NodeResult> nodes, const Models& models = {},
     const std::optional<timeline::Interval>& window = std::nullopt);
 
 }  // namespace syncline::analysis

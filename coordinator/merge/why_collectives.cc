@@ -64,7 +64,8 @@ std::set<std::string> JobsWithCollectives(const timeline::BuiltTimeline& built) 
 absl::StatusOr<std::optional<analysis::why::CollectiveAnswer>> ExplainCollectivesOf(
     const OpenedInputs& inputs, const timeline::BuiltTimeline& built,
     const std::optional<std::string>& job, bool incomplete) {
-  std::vector<analysis::CommunicatorReport> communicators = analysis::CommunicatorsOf(built.nodes);
+  std::vector<analysis::CommunicatorReport> communicators =
+      analysis::CommunicatorsOf(built.nodes, inputs.models());
   if (job.has_value()) {
     std::erase_if(communicators, [&](const auto& one) { return one.job != *job; });
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/why/collective_explain.h"
+#include "clocksync/builder.h"
 
 namespace syncline::report {
 namespace {
@@ -308,6 +309,33 @@ TEST(CollectiveExplainTest, WhatContradictsItselfIsNotCounted) {
     all[i].sequence = sequence;
   }
   EXPECT_GE(CommunicatorsOf(job.nodes())[0].impossible, 98u);
+}
+
+TEST(CollectiveExplainTest, ClocksMayBeApartByAsMuchAsTheirModelsAllow) {
+  Job job(2, 15);
+  for (uint64_t round = 0; round < 100; ++round) {
+    for (size_t rank = 0; rank < 2; ++rank) job.Compute(rank, 10 * kMs);
+    job.MeetAll(round);
+  }
+  for (timeline::DeviceCollective& one : job.Of(1).collectives) one.begin.ns += 16 * kMs / 5;
+  EXPECT_GE(CommunicatorsOf(job.nodes())[0].impossible, 80u);
+  const auto within = [](int64_t bound_ns) {
+    clocksync::Edge edge{"node0", "node1", {}};
+    for (int64_t at_ns = -1000 * kMs; at_ns <= 4000 * kMs; at_ns += 100 * kMs) {
+      edge.samples.push_back({at_ns, at_ns + bound_ns, at_ns + bound_ns, at_ns + 2 * bound_ns});
+    }
+    auto built = clocksync::BuildModel({.nodes = {"node0", "node1"}, .edges = {edge}},
+                                       {.reference = "node0"});
+    EXPECT_TRUE(built.ok()) << built.status();
+    return std::move(built->model);
+  };
+  const clocksync::ClockModel wide = within(3 * kMs / 2);
+  EXPECT_EQ(CommunicatorsOf(job.nodes(), {.proven = &wide})[0].impossible, 0u);
+  const clocksync::ClockModel narrow = within(kMs / 100);
+  EXPECT_GE(CommunicatorsOf(job.nodes(), {.proven = &narrow})[0].impossible, 80u);
+  // Stamps of the collective before would be found out.
+  for (timeline::DeviceCollective& one : job.Of(1).collectives) one.begin.ns += 12 * kMs;
+  EXPECT_GE(CommunicatorsOf(job.nodes(), {.proven = &wide})[0].impossible, 99u);
 }
 
 TEST(CollectiveExplainTest, TheTextNamesTheRankAndNoCause) {
