@@ -366,7 +366,7 @@ TEST_F(CommandLine, ReportAgainstComparesWhateverReportReads) {
   EXPECT_THAT(err_.str(), HasSubstr("no-such-run"));
   EXPECT_EQ(Run({"report", run, "--against", run}), kDone) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(StartsWith("NOW     tests/golden/"), HasSubstr("train_step"),
-                                HasSubstr("no operator, kernel or collective surely changed")));
+                                HasSubstr("no operator, kernel or collective certainly changed")));
   EXPECT_EQ(Run({"report", run, "--against", run, "--json"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("\"format\": \"syncline-report-comparison\""));
   EXPECT_EQ(Run({"report", run, "--against", profiles}), kIncomplete);

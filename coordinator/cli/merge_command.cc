@@ -399,9 +399,9 @@ void RegisterReport(CLI::App* app, Context* context) {
   AddAgainst(report, arguments);
   report->footer(
       "Without --full, --section and --json it prints one screen, whatever the number of nodes.\n"
-      "--against names what surely changed by more than a limit, which it prints; --full has the\n"
-      "rest, too. What the words and numbers mean: docs/findings.md. Exit code 3: not comparable,\n"
-      "or something is missing in a recording.\n\n"
+      "--against names what certainly changed by more than a limit, which it prints; --full has\n"
+      "the rest, too. What the words and numbers mean: docs/findings.md. Exit code 3: not\n"
+      "comparable, or something is missing in a recording.\n\n"
       "Examples:\n"
       "  syncline report run-20261121-093012-7f3a\n"
       "  syncline report run-20261121-093012-7f3a --section nodes,losses\n"

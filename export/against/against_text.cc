@@ -370,16 +370,16 @@ std::string RestText(const Comparison& comparison) {
   const size_t changed = comparison.changed();
   const size_t rest = comparison.tested - std::min(changed, comparison.tested);
   const size_t small = comparison.rows.size() - comparison.tested;
-  std::string text = changed == 0 && comparison.per == Per::kSecond
-                         ? "no operator, kernel or collective surely changed its part of the time "
-                           "by at least "
-                     : changed == 0
-                         ? "no operator, kernel or collective surely changed by at least "
-                         : absl::StrCat(changed, " of ", comparison.rows.size(),
-                                        " names changed surely and by at least ");
+  std::string text =
+      changed == 0 && comparison.per == Per::kSecond
+          ? "no operator, kernel or collective certainly changed its part of the time "
+            "by at least "
+      : changed == 0 ? "no operator, kernel or collective certainly changed by at least "
+                     : absl::StrCat(changed, " of ", comparison.rows.size(),
+                                    " names changed certainly and by at least ");
   absl::StrAppend(&text, LimitsText(comparison), "; ", rest,
                   rest == 1 ? " other was tested and changed" : " others were tested and changed",
-                  " by less, or not surely; ", small, small == 1 ? " takes" : " take",
+                  " by less, or not certainly; ", small, small == 1 ? " takes" : " take",
                   " less than ", PercentOfPpm(comparison.limit_ppm), " on both sides");
   size_t appeared = 0;
   size_t vanished = 0;

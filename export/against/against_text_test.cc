@@ -91,7 +91,7 @@ TEST(AgainstText, IsATableOfWhatChanged) {
   EXPECT_THAT(text, ContainsRegex("  allreduce +4.000 +8.000"));
   EXPECT_THAT(text, Not(HasSubstr("conv2d")));
   EXPECT_THAT(text,
-              HasSubstr("2 of 4 names changed surely and by at least 1.0 % of the step and "));
+              HasSubstr("2 of 4 names changed certainly and by at least 1.0 % of the step and "));
   EXPECT_THAT(text, Not(HasSubstr("DIFFERS")));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(DisplayWidth(line), 100u) << line;
@@ -108,7 +108,7 @@ TEST(AgainstText, SaysWhenNothingChanged) {
   ComparedReports compared = Compared();
   for (RowChange& row : compared.comparison.rows) row.state = State::kSame;
   const std::string text = AgainstText(compared, {});
-  EXPECT_THAT(text, HasSubstr("TRUST   no operator, kernel or collective surely changed"));
+  EXPECT_THAT(text, HasSubstr("TRUST   no operator, kernel or collective certainly changed"));
   EXPECT_THAT(text, Not(HasSubstr("Operators and tasks")));
   EXPECT_THAT(text, HasSubstr("3 others were tested"));
 }
