@@ -77,8 +77,8 @@ class CodeParser {
       case 'E':
         code_.ended |= !words->More();
         return !words->More();
-      default:  // of a later version, perhaps: what is not known is left out
-        return false;
+      default:  // what is not known is of a later version, perhaps, and left out
+        return TakeSoftwareLine(kind, code_.threads.size(), words, &code_.software).value_or(false);
     }
   }
 

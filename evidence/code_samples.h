@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "evidence/software_events.h"
 
 namespace syncline::evidence {
 
@@ -83,6 +84,7 @@ struct CodeSamples {
   std::vector<CodeSample> samples;
   std::vector<CodeLoss> losses;
   std::vector<CodeThreadTime> thread_times;
+  SoftwareEvents software;
   int64_t cost_ns = -1;  // processor time of the agent while it sampled; -1: unknown
   std::vector<std::string> notes;
   bool ended = false;

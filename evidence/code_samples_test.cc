@@ -25,6 +25,12 @@ std::string Sample() {
   Append(CodeSample{0, 6'000, 0}, &text);
   Append(CodeLoss{0, 7'000, 3}, &text);
   Append(CodeThreadTime{0, 30'000'000}, &text);
+  AppendSoftwareHead(true, &text);
+  Append(SoftwareEvent{0, 6'100, SoftwareKind::kMinorFault, 64, 0}, &text);
+  Append(SoftwareEvent{0, 6'200, SoftwareKind::kPreempted, 2, 50'000}, &text);
+  Append(SoftwareLoss{0, 7'100, 5}, &text);
+  Append(SoftwareTotals{0, 70, 1, 20, 3}, &text);
+  Append(SoftwareWatched{900, 1000, 8}, &text);
   Append(CodeSymbol{0, "at::native::add(int, char)", "/src/a b.cc", 12}, &text);
   AppendCost(1234, &text);
   AppendNote("no kernel", &text);
@@ -51,6 +57,15 @@ TEST(CodeSamples, WhatIsWrittenReadsBack) {
   EXPECT_EQ(code->samples.at(0).at_ns, 6'000);
   EXPECT_EQ(code->losses.at(0).count, 3U);
   EXPECT_EQ(code->thread_times.at(0).on_cpu_ns, 30'000'000);
+  const SoftwareEvents& software = code->software;
+  EXPECT_TRUE(software.known && software.kernel);
+  ASSERT_EQ(software.events.size(), 2U);
+  EXPECT_EQ(software.events[0].count, 64U);
+  EXPECT_EQ(software.events[1].kind, SoftwareKind::kPreempted);
+  EXPECT_EQ(software.events[1].away_ns, 50'000);
+  EXPECT_EQ(software.losses.at(0).count, 5U);
+  EXPECT_EQ(software.totals.at(0).blocked, 20U);
+  EXPECT_EQ(software.watched.value().cost_ns, 8);
   EXPECT_EQ(code->cost_ns, 1234);
   EXPECT_THAT(code->notes, ElementsAre("no kernel"));
   EXPECT_TRUE(code->ended);

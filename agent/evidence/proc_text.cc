@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kNoMemoryLimit = int64_t{1} << 62;  // v1 writes the largest number of pages
 constexpr size_t kState = 0;  // fields of /proc/PID/stat behind the name, counted from 0
+constexpr size_t kMinorFaults = 7;
 constexpr size_t kMajorFaults = 9;
 constexpr size_t kUserTime = 11;
 constexpr size_t kSystemTime = 12;
@@ -103,13 +104,16 @@ std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_s
     const std::string_view word = NextWord(&text);
     if (word.empty()) return std::nullopt;
     const bool time = field == kUserTime || field == kSystemTime;
-    if (!time && field != kMajorFaults && field != kThreads && field != kProcessor) continue;
+    const bool faults = field == kMinorFaults || field == kMajorFaults;
+    if (!time && !faults && field != kThreads && field != kProcessor) continue;
     const auto number = NumberOf(word);
     if (!number.has_value() || *number < 0) return std::nullopt;
     if (field == kProcessor) {
       stat.cpu = static_cast<int32_t>(*number);
     } else if (field == kThreads) {
       stat.threads = static_cast<uint32_t>(*number);
+    } else if (field == kMinorFaults) {
+      stat.minor_faults = *number;
     } else if (field == kMajorFaults) {
       stat.major_faults = *number;
     } else {
@@ -118,6 +122,18 @@ std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_s
   }
   stat.cpu_ns = ticks * (kNsPerSecond / ticks_per_second);
   return stat;
+}
+
+std::optional<SwitchCounts> ParseSwitchCounts(std::string_view status) {
+  std::optional<int64_t> voluntary, involuntary;
+  while (!status.empty()) {
+    std::string_view line = NextLine(&status);
+    const std::string_view key = NextWord(&line);
+    if (key == "voluntary_ctxt_switches:") voluntary = NumberOf(NextWord(&line));
+    if (key == "nonvoluntary_ctxt_switches:") involuntary = NumberOf(NextWord(&line));
+  }
+  if (voluntary.value_or(-1) < 0 || involuntary.value_or(-1) < 0) return std::nullopt;
+  return SwitchCounts{*voluntary, *involuntary};
 }
 
 std::optional<int64_t> ParseReadBytes(std::string_view text) {

@@ -26,9 +26,18 @@ struct ProcStat {
   int32_t cpu = -1;
   uint32_t threads = 0;
   char state = 0;            // 'R', 'S', 'D', ...: of the first thread
+  int64_t minor_faults = 0;  // pages that were mapped without reading anything
   int64_t major_faults = 0;  // pages that had to come from storage
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second);
+
+// /proc/PID/task/TID/status: how often a thread left its processor because it waited for something,
+// and how often for another reason.
+struct SwitchCounts {
+  int64_t voluntary = 0;
+  int64_t involuntary = 0;
+};
+std::optional<SwitchCounts> ParseSwitchCounts(std::string_view status);
 
 // "read_bytes: N" of /proc/PID/io: what was read from storage for it.
 std::optional<int64_t> ParseReadBytes(std::string_view text);

@@ -35,6 +35,15 @@ TEST(ProcText, ProcStat) {
 constexpr char kBehindTheName[] =
     " 1 2 3 0 -1 4 5 6 7 8 150 50 0 0 20 0 1 0 2345 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 17 3 0 0\n";
 
+TEST(ProcText, SwitchesOfAThread) {
+  const auto counts =
+      ParseSwitchCounts("Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n");
+  ASSERT_TRUE(counts.has_value());
+  EXPECT_EQ(counts->voluntary, 12);
+  EXPECT_EQ(counts->involuntary, 3);
+  EXPECT_FALSE(ParseSwitchCounts("voluntary_ctxt_switches:\t12\n").has_value());
+}
+
 TEST(ProcText, ANameThatLooksLikeAStateIsNone) {
   const auto stat = ParseProcStat(std::string("9 (x) D 1 () R") + kBehindTheName, 100);
   ASSERT_TRUE(stat.has_value());
