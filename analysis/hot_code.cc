@@ -51,6 +51,15 @@ constexpr std::array<std::string_view, 6> kWaitingParts = {
 // waiting is little.
 constexpr std::array<std::string_view, 3> kWaitingLibraries = {"libgomp", "libomp", "libiomp"};
 
+// Several of each, as a stack has its innermost frames only.
+constexpr std::array<std::string_view, 12> kPageFaults = {
+    "asm_exc_page_fault", "exc_page_fault",   "do_user_addr_fault", "handle_mm_fault",
+    "__handle_mm_fault",  "handle_pte_fault", "do_anonymous_page",  "do_page_fault",
+    "__do_page_fault",    "page_fault",       "do_mem_abort",       "do_translation_fault"};
+constexpr std::array<std::string_view, 8> kReleases = {
+    "__x64_sys_munmap",    "__arm64_sys_munmap", "__vm_munmap", "do_vmi_munmap",
+    "do_vmi_align_munmap", "__do_munmap",        "do_madvise",  "unmap_page_range"};
+
 std::string FileName(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos || path.starts_with('[') ? path : path.substr(slash + 1);
@@ -59,11 +68,21 @@ std::string FileName(const std::string& path) {
 // What is counted of one function of one task.
 struct Counts {
   uint64_t samples = 0;
+  uint64_t faults = 0;
+  uint64_t releases = 0;
   std::map<std::string, uint64_t> kernel;  // by function
   std::map<std::pair<std::string, int32_t>, uint64_t> lines;
 };
 
 using FunctionKey = std::pair<std::string, std::string>;  // function, library
+
+bool AnyKernel(const CodeSamples& code, const std::vector<uint32_t>& stack,
+               bool (*is)(std::string_view)) {
+  return std::any_of(stack.begin(), stack.end(), [&](uint32_t number) {
+    const CodeFrame& frame = code.frames[number];
+    return code.modules[frame.module] == evidence::kKernelModule && is(frame.function);
+  });
+}
 
 void Count(const CodeSamples& code, uint32_t stack_number,
            std::map<FunctionKey, Counts>* functions) {
@@ -74,6 +93,8 @@ void Count(const CodeSamples& code, uint32_t stack_number,
   const CodeFrame& innermost = code.frames[stack.front()];
   if (code.modules[innermost.module] == evidence::kKernelModule) {
     ++counts.kernel[innermost.function];
+    counts.faults += AnyKernel(code, stack, IsPageFault) ? 1 : 0;
+    counts.releases += AnyKernel(code, stack, IsRelease) ? 1 : 0;
   }
   if (leaf.line > 0) ++counts.lines[{leaf.file, leaf.line}];
 }
@@ -102,6 +123,8 @@ void Fill(const std::map<FunctionKey, Counts>& functions, HotTask* task) {
   for (const auto& [key, counts] : functions) {
     task->functions.push_back(FunctionOf(key, counts));
     task->samples += counts.samples;
+    task->fault_samples += counts.faults;
+    task->release_samples += counts.releases;
     if (task->functions.back().waiting) task->waiting_samples += counts.samples;
   }
   std::stable_sort(
@@ -176,7 +199,18 @@ bool IsWaitingCode(std::string_view function, std::string_view library) {
          kWaitingFunctions.end();
 }
 
+bool IsPageFault(std::string_view kernel_function) {
+  return std::find(kPageFaults.begin(), kPageFaults.end(), kernel_function) != kPageFaults.end();
+}
+
+bool IsRelease(std::string_view kernel_function) {
+  return std::find(kReleases.begin(), kReleases.end(), kernel_function) != kReleases.end();
+}
+
 HotSink::HotSink(std::vector<HotInput> inputs) : inputs_(std::move(inputs)) {
+  for (const HotInput& input : inputs_) {
+    software_.Add({input.node, &input.code, input.begin_ns, input.end_ns});
+  }
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const CodeSamples& code = inputs_[i].code;
     for (const evidence::CodeSample& sample : code.samples) {
@@ -209,6 +243,7 @@ void HotSink::OnText(timeline::TextId id, std::string_view text) {
 }
 
 void HotSink::OnTrack(const timeline::Track& track) {
+  software_.OnTrack(track);
   const auto process = processes_.find(track.process);
   if (process == processes_.end()) return;
   if (track.kind == timeline::TrackKind::kProcess) process->second.name = track.name;
@@ -242,6 +277,7 @@ void HotSink::PlaceMeanwhile(const timeline::Span& span, const OfTrack& of) {
 // Spans end before those that they lie in, so that they mostly come from the innermost on; of late
 // ones the depth tells.
 void HotSink::OnSpanEnd(const timeline::Span& span) {
+  software_.OnSpanEnd(span);
   if (span.track >= by_track_.size() || by_track_[span.track].process == nullptr) return;
   PlaceMeanwhile(span, by_track_[span.track]);
   if (by_track_[span.track].thread == nullptr) return;
@@ -309,6 +345,7 @@ HotCode HotSink::Take() const {
       Count(code, sample.stack, &helpers[meanwhile]);
     }
   }
+  hot.software = software_.Take(texts_);
   hot.tasks = TasksOf(tasks);
   hot.helpers = TasksOf(helpers);
   for (const HotTask& task : hot.tasks) hot.samples += task.samples;

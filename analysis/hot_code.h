@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/software_events.h"
 #include "common/identity.h"
 #include "evidence/code_samples.h"
 #include "timeline/sink.h"
@@ -51,6 +52,8 @@ struct HotTask {
   std::string name;  // numbers in it shown as "#"
   uint64_t samples = 0;
   uint64_t waiting_samples = 0;
+  uint64_t fault_samples = 0;          // in a page fault (IsPageFault)
+  uint64_t release_samples = 0;        // giving memory back to the system (IsRelease)
   std::vector<HotFunction> functions;  // most samples first
 };
 
@@ -77,6 +80,7 @@ struct HotCode {
   // had, or several.
   std::vector<HotTask> helpers;
   uint64_t samples = 0;
+  SoftwareReport software;
 };
 
 // The part of `whole`, with the interval that holds the true one in 19 of 20 cases (Wilson's), as
@@ -91,6 +95,11 @@ Share ShareOf(uint64_t part, uint64_t whole);
 // Whether what runs there only waits for other threads or messages: by a list
 // (docs/hot-code.md).
 bool IsWaitingCode(std::string_view function, std::string_view library);
+
+// Whether a function of the kernel is a part of each page fault, or of each call that gives memory
+// back (munmap, madvise). By names of Linux 4.19 to 6.18, x86-64 and 64-bit ARM.
+bool IsPageFault(std::string_view kernel_function);
+bool IsRelease(std::string_view kernel_function);
 
 // As the timeline's tracks know the thread.
 ThreadKey KeyOf(uint32_t node, const evidence::CodeSamples& code,
@@ -192,6 +201,7 @@ class HotSink final : public timeline::SpanSink {
   std::map<ProcessKey, Process> processes_;
   std::vector<OfTrack> by_track_;
   std::vector<std::string> texts_{""};
+  SoftwarePlaces software_;
 };
 
 }  // namespace syncline::analysis

@@ -248,5 +248,20 @@ TEST(IsWaitingCode, ByFunctionAndLibrary) {
   EXPECT_FALSE(IsWaitingCode("at::native::add", "libtorch_cpu.so"));
 }
 
+TEST_F(HotSinkTest, PageFaultsAndGivingMemoryBackAreToldByTheKernelsFunctions) {
+  evidence::CodeSamples code = Code();
+  code.frames.push_back({.module = 1, .function = "clear_page_erms"});
+  code.frames.push_back({.module = 1, .function = "exc_page_fault"});
+  code.frames.push_back({.module = 1, .function = "do_vmi_munmap"});
+  code.stacks.push_back({4, 5, 0});
+  code.stacks.push_back({4, 6, 0});
+  code.samples = {{0, 100, 3}, {0, 110, 3}, {0, 120, 4}, {0, 130, 0}};
+  const HotCode hot = Run(code, {Ended(kInner, 1, 100, 200)});
+  ASSERT_THAT(hot.tasks, SizeIs(1));
+  EXPECT_EQ(hot.tasks[0].samples, 4U);
+  EXPECT_EQ(hot.tasks[0].fault_samples, 2U);
+  EXPECT_EQ(hot.tasks[0].release_samples, 1U);
+}
+
 }  // namespace
 }  // namespace syncline::analysis

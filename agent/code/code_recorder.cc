@@ -34,12 +34,14 @@ std::string ParanoidText(const std::filesystem::path& proc) {
   return absl::StrCat(" (kernel.perf_event_paranoid is ", absl::StripAsciiWhitespace(*text), ")");
 }
 
-// At most a quarter of what the agent may have open: it needs the rest for gates, calls and LTTng.
+// At most three eighths of what the agent may have open, three for a thread: it needs the rest for
+// gates, calls and LTTng.
 CodeOptions Completed(CodeOptions options) {
+  options.sampler.measure_cost = true;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return options;
   const auto files = static_cast<size_t>(limit.rlim_cur);
-  options.sampler.threads_max = std::min(options.sampler.threads_max, files / 4);
+  options.sampler.threads_max = std::min(options.sampler.threads_max, files / 8);
   return options;
 }
 
@@ -56,7 +58,7 @@ class CodeRecorder::Run : public EvidenceRun {
   Run(const RuntimeDirectories& directories, Clock* clock, const CodeOptions& options)
       : clock_(clock),
         options_(options),
-        sampler_(directories, clock, options.open, options.sampler),
+        sampler_(directories, clock, options.open, options.sampler, options.open_software),
         file_(options.bytes_max) {}
 
   void Find(const std::vector<uint32_t>& left_out) {

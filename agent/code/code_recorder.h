@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/code/code_sampler.h"
+#include "agent/code/software_ring.h"
 #include "agent/code/symbol_child.h"
 #include "agent/code/thread_event.h"
 #include "agent/evidence/runtime_directories.h"
@@ -26,6 +27,7 @@ struct CodeOptions {
   CodeSamplerOptions sampler;
   SymbolOptions symbols;
   OpenThreadEvent open = OpenPerfEvent;
+  OpenSoftwareRing open_software = OpenPerfSoftwareRing;
   uint64_t bytes_max = 256 << 20;  // of the file
 };
 

@@ -21,6 +21,7 @@ using control_block::BlockId;
 constexpr int64_t kChangedPauseNs = 50'000'000;  // between two readings after a change
 constexpr int64_t kMapsPauseNs = 500'000'000;    // between two readings of one process's maps
 constexpr size_t kComplaintsMax = 50;
+constexpr size_t kWatchedMax = 256;         // threads: two descriptors and a ring each
 constexpr uint32_t kDeclaredMax = 100'000;  // lines of threads: a program that makes them wildly
 
 // 0: not allowed to see.
@@ -43,11 +44,18 @@ CodeOwner OwnerOf(const std::filesystem::path& proc, const ProcessEntry& entry) 
 }  // namespace
 
 CodeSampler::CodeSampler(RuntimeDirectories directories, Clock* clock, OpenThreadEvent open,
-                         CodeSamplerOptions options)
+                         CodeSamplerOptions options, OpenSoftwareRing open_software)
     : directories_(std::move(directories)),
       clock_(clock),
       open_(std::move(open)),
-      options_(std::move(options)) {}
+      options_(std::move(options)) {
+  if (open_software == nullptr) return;
+  software_.emplace(std::move(open_software),
+                    SoftwareWatchOptions{.proc = options_.proc,
+                                         .threads_max = std::min(kWatchedMax, options_.threads_max),
+                                         .time_shift_ns = options_.time_shift_ns,
+                                         .measure = options_.measure_cost});
+}
 
 void CodeSampler::Complain(const std::string& what) {
   if (said_.size() >= kComplaintsMax || !said_.insert(what).second) return;
@@ -60,7 +68,15 @@ absl::Status CodeSampler::Probe() {
   kernel_ = event.ok();
   if (!event.ok()) event = open_(0, false);
   evidence::AppendCodeHead(kCodePeriodNs, kernel_, &text_);
-  return event.status();
+  if (!event.ok()) return event.status();
+  if (software_.has_value()) {
+    const absl::Status watched = software_->Probe(kernel_, &text_);
+    if (!watched.ok()) {
+      Complain(absl::StrCat("page faults and switches are not counted, only code is sampled: ",
+                            watched.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // ---- who is sampled
@@ -105,6 +121,7 @@ void CodeSampler::LetGo(const std::function<bool(const TaskKey& key, const Task&
       continue;
     }
     DrainTask(&it->second);
+    if (software_.has_value()) software_->Remove(it->second.index, &text_);
     Finish(it->second);
     it = tasks_.erase(it);
   }
@@ -149,18 +166,30 @@ void CodeSampler::AddTask(const BlockId& id, Recorded* process, int32_t tid) {
   Task task{next_thread_++, id, *std::move(event)};
   evidence::Append(evidence::CodeThread{process->index, tid, own_tid, clock_->MonotonicNs(), name},
                    &text_);
+  const uint32_t number = task.index;
   tasks_.emplace(key, std::move(task));
+  WatchToo(number, key);
+}
+
+void CodeSampler::WatchToo(uint32_t thread, const TaskKey& key) {
+  if (!software_.has_value()) return;
+  const absl::Status watched = software_->Add(thread, key.first, key.second);
+  if (watched.ok() || absl::IsNotFound(watched)) return;
+  Complain(absl::StrCat("page faults and switches of some threads are not counted: ",
+                        watched.message()));
 }
 
 void CodeSampler::Enable() {
   enabled_ = true;
   for (auto& [key, task] : tasks_) task.event->Enable();
+  if (software_.has_value()) software_->Enable(clock_->MonotonicNs());
 }
 
 void CodeSampler::Disable() {
   if (!enabled_) return;
   enabled_ = false;
   for (auto& [key, task] : tasks_) task.event->Disable();
+  if (software_.has_value()) software_->Disable(clock_->MonotonicNs(), &text_);
   for (auto& [key, task] : tasks_) {
     DrainTask(&task);
     Finish(task);
@@ -169,6 +198,11 @@ void CodeSampler::Disable() {
   if (!left_out_.empty()) {
     Complain(absl::StrCat(left_out_.size(), " threads were not sampled: at most ",
                           options_.threads_max, " of a node are, those found first"));
+  }
+  if (software_.has_value() && software_->threads_left_out() > 0) {
+    Complain(absl::StrCat("page faults and switches of ", software_->threads_left_out(),
+                          " threads were not counted: at most ", kWatchedMax,
+                          " of a node are watched for them, those found first"));
   }
   if (table_losses_ > 0) {
     Complain(absl::StrCat(table_losses_, " samples are left out: too many different stacks"));
@@ -183,6 +217,13 @@ void CodeSampler::Finish(const Task& task) {
 
 void CodeSampler::Drain() {
   for (auto& [key, task] : tasks_) DrainTask(&task);
+  if (!software_.has_value()) return;
+  int64_t used_ns = 0;
+  for (auto& [key, task] : tasks_) {
+    const int64_t all_ns = task.event->OnCpuNs();
+    used_ns += all_ns - std::exchange(task.used_ns, all_ns);
+  }
+  software_->Turn(clock_->MonotonicNs(), used_ns, &text_);
 }
 
 void CodeSampler::DrainTask(Task* task) {

@@ -7,6 +7,9 @@
 // `threads_max` on the node: one that sleeps costs its ring and nothing else. What a thread does
 // before LookForThreads() meets it is not sampled.
 //
+// The same threads' page faults and switches are watched beside it (SoftwareWatch), where the
+// kernel allows it.
+//
 // Callers are taken as far as frame pointers lead, and no farther than the first address that is
 // no code; most libraries are built without them: only the innermost frame is sure.
 //
@@ -19,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "agent/code/code_table.h"
+#include "agent/code/software_watch.h"
 #include "agent/code/thread_event.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/host/process_table.h"
@@ -40,13 +45,15 @@ struct CodeSamplerOptions {
   size_t processes_max = 4096;
   // CLOCK_MONOTONIC of the agent less that of perf, which knows no time namespaces.
   int64_t time_shift_ns = 0;
+  bool measure_cost = false;  // of watching page faults and switches
 };
 
 class CodeSampler {
  public:
   // `clock` is not owned.
+  // `open_software` empty: only code is sampled.
   CodeSampler(RuntimeDirectories directories, Clock* clock, OpenThreadEvent open,
-              CodeSamplerOptions options);
+              CodeSamplerOptions options, OpenSoftwareRing open_software = {});
 
   // Whether the kernel lets this agent sample at all; to be called first. Begins the text.
   absl::Status Probe();
@@ -83,6 +90,7 @@ class CodeSampler {
     uint32_t index = 0;  // of its line
     control_block::BlockId process;
     std::unique_ptr<ThreadEvent> event;
+    int64_t used_ns = 0;  // by the last call of Drain()
   };
 
   // Those that live.
@@ -98,6 +106,7 @@ class CodeSampler {
   void ReadCode(Recorded* process);
   // Code was mapped at this time of perf's: an address may be another library's by now.
   void ReadCodeAgain(int64_t mapped_ns, Recorded* process);
+  void WatchToo(uint32_t thread, const TaskKey& key);
   void Complain(const std::string& what);
 
   const RuntimeDirectories directories_;
@@ -111,6 +120,7 @@ class CodeSampler {
   std::map<control_block::BlockId, Recorded> recorded_;
   std::map<TaskKey, Task> tasks_;
   CodeTable table_;
+  std::optional<SoftwareWatch> software_;
   uint64_t table_losses_ = 0;
   std::set<TaskKey> left_out_;  // threads beyond threads_max
   std::set<std::string> said_;

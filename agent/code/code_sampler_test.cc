@@ -116,6 +116,24 @@ TEST_F(CodeSamplerTest, LibrariesThatComeLaterAreFound) {
   EXPECT_THAT(Parsed(&sampler).modules, ElementsAre("/opt/new.so"));
 }
 
+TEST_F(CodeSamplerTest, WhereOnlyPageFaultsAreRefusedCodeIsSampled) {
+  CodeSampler sampler(Directories(), &clock_, kernel_.Open(), {.proc = proc_},
+                      [](int32_t, bool, uint64_t) -> absl::StatusOr<std::unique_ptr<SoftwareRing>> {
+                        return absl::PermissionDeniedError("no");
+                      });
+  ASSERT_TRUE(sampler.Probe().ok());
+  sampler.Search();
+  sampler.Enable();
+  kernel_.records[1234].samples = {{100, {}, {0x1010}}};
+  sampler.Drain();
+  sampler.Disable();
+  const evidence::CodeSamples code = Parsed(&sampler);
+  EXPECT_THAT(code.samples, SizeIs(1));
+  EXPECT_FALSE(code.software.known);
+  EXPECT_THAT(sampler.TakeComplaints(),
+              ElementsAre("page faults and switches are not counted, only code is sampled: no"));
+}
+
 TEST_F(CodeSamplerTest, ThreadsThatComeAreSampledAndThoseThatEndSaySo) {
   SetTask(1300, 0, 0);
   CodeSampler sampler = Make();

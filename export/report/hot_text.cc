@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "export/report/json_values.h"
+#include "export/report/software_text.h"
 #include "export/report/units.h"
 
 namespace syncline::report {
@@ -249,7 +250,10 @@ bool HasHotCode(const Report& report) { return !report.hot.nodes.empty(); }
 void HotCodeInFull(Page* page) {
   const HotCode& hot = page->report().hot;
   for (const HotNode& node : hot.nodes) PrintNode(page->report(), node, page);
-  if (hot.samples == 0) return page->Line("No thread that was sampled ran in the window.");
+  if (hot.samples == 0) {
+    page->Line("No thread that was sampled ran in the window.");
+    return PrintSoftware(page);
+  }
   Table table = TaskTable("task and its functions", "share");
   size_t printed = 0;
   uint64_t rest = hot.samples;
@@ -267,6 +271,7 @@ void HotCodeInFull(Page* page) {
       "open on its thread; a function's, those in which it ran itself, or the kernel for it. "
       "waiting: in functions that only wait for threads or messages.");
   PrintHelpers(hot, page);
+  PrintSoftware(page);
 }
 
 void HotCodeInShort(Page* page) {
@@ -296,7 +301,8 @@ void HotCodeInJson(const Report& report, Json* json) {
   (*json)["hot"] = {{"samples", report.hot.samples},
                     {"nodes", nodes},
                     {"tasks", all_of(report.hot.tasks)},
-                    {"helpers", all_of(report.hot.helpers)}};
+                    {"helpers", all_of(report.hot.helpers)},
+                    {"software", SoftwareInJson(report)}};
 }
 
 }  // namespace syncline::report

@@ -101,6 +101,65 @@ TEST(HotCodeText, JsonHasTheWholeNamesAndTheIntervals) {
   EXPECT_EQ(json["hot"]["nodes"][0]["lost"], 3);
 }
 
+analysis::Report WithFaults() {
+  analysis::Report report = Sampled();
+  report.hot.nodes[0].kernel = true;
+  report.hot.tasks[0].fault_samples = 150;
+  report.hot.tasks[0].release_samples = 30;
+  analysis::SoftwareNode node{.node = 0,
+                              .kernel = true,
+                              .watched_ns = 250'000'000,
+                              .all_ns = 1'000'000'000,
+                              .cost_ns = 20'200'000,
+                              .lost = 4,
+                              .counted = {51'000, 0, 10, 20, 5},
+                              .kernels = {51'200, 1, 10, 20, 0}};
+  analysis::SoftwareTask task{.domain = "dnnl", .name = "convolution", .calls = 200};
+  task.kinds = {
+      {{51'200, 1'400, 0}, {1, 0, 0}, {10, 0, 5'000'000}, {20, 0, 30'000'000}, {5, 0, 0}}};
+  report.hot.software.nodes = {node};
+  report.hot.software.tasks = {task, {.name = "idle", .calls = 3}};
+  return report;
+}
+
+TEST(HotCodeText, FaultsAndSwitchesOfEachTask) {
+  const std::string text = InFull(WithFaults());
+  EXPECT_THAT(text, HasSubstr("51 200 minor and 1 major page faults"));
+  EXPECT_THAT(text, HasSubstr("watching cost the threads some 20.2 ms of processor time (0.5 %)"));
+  EXPECT_THAT(text, HasSubstr("watched in 25.0 % of the time"));
+  EXPECT_THAT(text, HasSubstr("no room for 4 records"));
+  EXPECT_THAT(text,
+              ContainsRegex("convolution \\(dnnl\\) +200 +51 200 ± 1 400 +256 +50.0 ± 5.6 %"));
+  EXPECT_THAT(text, ContainsRegex("20 +30.0 ms +5"));
+  EXPECT_THAT(text, HasSubstr("convolution (dnnl): page faults take 50.0 ± 5.6 % of its processor "
+                              "time (256 minor ones a call); giving memory back to the system "
+                              "takes 10.0 ± 3.4 %."));
+  EXPECT_THAT(text, Not(HasSubstr("idle"))) << "it had none";
+}
+
+TEST(HotCodeText, WhereTheKernelIsNotSeenNoPartOfTheTimeIsSaid) {
+  analysis::Report report = WithFaults();
+  report.hot.nodes[0].kernel = false;
+  report.hot.software.nodes[0].kernel = false;
+  const std::string text = InFull(report);
+  EXPECT_THAT(text, HasSubstr("in that count and not in the table"));
+  EXPECT_THAT(text, Not(HasSubstr("page faults take")));
+  EXPECT_THAT(InFull(Sampled()), Not(HasSubstr("faults"))) << "of an older recording";
+}
+
+TEST(HotCodeText, JsonHasFaultsAndSwitches) {
+  nlohmann::ordered_json json;
+  HotCodeInJson(WithFaults(), &json);
+  const auto& software = json["hot"]["software"];
+  EXPECT_EQ(software["nodes"][0]["kernel_counts"]["minor_faults"], 51'200);
+  EXPECT_EQ(software["nodes"][0]["watched_ns"], 250'000'000);
+  const auto& task = software["tasks"][0];
+  EXPECT_EQ(task["calls"], 200);
+  EXPECT_EQ(task["minor_faults"]["half_width"], 1'400);
+  EXPECT_EQ(task["preempted_ns"], 30'000'000);
+  EXPECT_EQ(task["fault_samples"], 150);
+}
+
 TEST(HotCodeText, ARecordingWithoutSamplesHasNoSection) {
   EXPECT_FALSE(HasHotCode(analysis::Report()));
   EXPECT_TRUE(HasHotCode(Sampled()));
