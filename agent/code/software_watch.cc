@@ -92,27 +92,36 @@ void SoftwareWatch::Turn(int64_t now_ns, int64_t used_ns, std::string* text) {
   Choose(text);
 }
 
-// What the turn has cost, and how rarely the next ones may be watched.
+// What the turn has cost, and how rarely the next one may be watched.
 void SoftwareWatch::Count(int64_t now_ns, int64_t used_ns) {
   const int64_t passed_ns = now_ns - std::exchange(turn_begin_ns_, now_ns);
   watched_.all_ns += passed_ns;
+  all_used_ns_ += used_ns;
   const Work work = std::exchange(work_, {});
-  if (!watching_) return;
-  watched_.watched_ns += passed_ns;
-  const auto cost_ns = static_cast<int64_t>(work.faults) * cost_.fault_ns +
-                       static_cast<int64_t>(work.notes) * cost_.note_ns +
-                       static_cast<int64_t>(work.switches) * cost_.switch_ns;
-  watched_.cost_ns += cost_ns;
-  cost_ns_ = kKept * cost_ns_ + static_cast<double>(cost_ns);
-  used_ns_ = kKept * used_ns_ + static_cast<double>(used_ns);
-  notes_ = kKept * notes_ + static_cast<double>(work.notes + work.switches);
-  turns_ = kKept * turns_ + 1;
-  // A thread that is not sampled has no time that is known.
-  const double by_cost =
-      used_ns_ > 0 ? cost_ns_ * static_cast<double>(options_.share) / used_ns_ : 1;
-  const double by_records = notes_ / turns_ / kRecordsATurn;
-  each_ = std::clamp<uint64_t>(static_cast<uint64_t>(std::ceil(std::max(by_cost, by_records))), 1,
-                               kEachMax);
+  if (watching_) {
+    watched_.watched_ns += passed_ns;
+    const auto cost_ns = static_cast<int64_t>(work.faults) * cost_.fault_ns +
+                         static_cast<int64_t>(work.notes) * cost_.note_ns +
+                         static_cast<int64_t>(work.switches) * cost_.switch_ns;
+    watched_.cost_ns += cost_ns;
+    cost_ns_ = kKept * cost_ns_ + static_cast<double>(cost_ns);
+    used_ns_ = kKept * used_ns_ + static_cast<double>(used_ns);
+    notes_ = kKept * notes_ + static_cast<double>(work.notes + work.switches);
+    turns_ = kKept * turns_ + 1;
+  }
+  each_ = std::clamp<uint64_t>(static_cast<uint64_t>(std::ceil(Wanted())), 1, kEachMax);
+}
+
+// One turn of so many. Where the turns so far have cost more than they should, by chance or because
+// it was not known yet what they cost, the next ones are fewer for it.
+double SoftwareWatch::Wanted() const {
+  const auto share = static_cast<double>(options_.share);
+  double by_cost = used_ns_ > 0 ? cost_ns_ * share / used_ns_ : 1;
+  if (all_used_ns_ > 0) {
+    by_cost *= std::max(
+        1.0, static_cast<double>(watched_.cost_ns) * share / static_cast<double>(all_used_ns_));
+  }
+  return std::max(by_cost, notes_ / turns_ / kRecordsATurn);
 }
 
 // Whether the next turn is watched: by chance, so that no rhythm of the program's is met.

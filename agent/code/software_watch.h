@@ -31,7 +31,7 @@ struct SoftwareWatchOptions {
   std::filesystem::path proc = "/proc";
   size_t threads_max = 256;
   int64_t time_shift_ns = 0;  // as of CodeSamplerOptions
-  int64_t share = 100;
+  int64_t share = 125;
   SoftwareCost cost;                   // where it is not measured
   bool measure = false;                // what it costs, in Probe()
   uint64_t seed = 88172645463325252u;  // of chance; not 0
@@ -79,6 +79,7 @@ class SoftwareWatch {
   void Take(const SoftwareRecord& record, uint32_t number, Thread* thread, std::string* text);
   void SayAway(Thread* thread, int64_t until_ns, std::string* text);
   void Count(int64_t now_ns, int64_t used_ns);
+  double Wanted() const;
   void Choose(std::string* text);
   void SetPeriod(Thread* thread);
   void Finish(uint32_t number, Thread* thread, std::string* text);
@@ -97,6 +98,7 @@ class SoftwareWatch {
   double used_ns_ = 0;       // likewise
   double notes_ = 0;
   double turns_ = 0;
+  int64_t all_used_ns_ = 0;  // in all turns
   int64_t turn_begin_ns_ = 0;
   evidence::SoftwareWatched watched_;
   SoftwareCost cost_;
