@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which code ran: a program that knows the share of each of its functions by its own clock."""
+"""Which code ran, and where page faults and switches were: programs that know it themselves."""
 
 import collections
 import glob
@@ -16,6 +16,9 @@ from tests.testbed import HostSpec, Testbed
 from tests.testbed.machine import BUILD, REPOSITORY
 
 PROGRAM = "/opt/hot/shares"
+FAULTS = "/opt/hot/faults"
+FAULT_TASKS = ("fault", "read", "sleep", "plain")
+FAULT_COUNTS = ("calls", "minor_faults", "blocked", "preempted")
 SECONDS = 8
 FUNCTIONS = ("burn_outside", "burn_alpha_one", "burn_alpha_two", "burn_beta", "sched_yield")
 # Five standard deviations of a share: wrong once in a million runs.
@@ -25,18 +28,27 @@ DEVIATIONS = 5
 @pytest.fixture(scope="module")
 def bed():
     specs = [HostSpec("left", users=("ann",))]
-    binds = {PROGRAM: os.path.join(BUILD, "bin", "syncline-hot-shares")}
+    binds = {
+        PROGRAM: os.path.join(BUILD, "bin", "syncline-hot-shares"),
+        FAULTS: os.path.join(BUILD, "bin", "syncline-hot-faults"),
+    }
     with Testbed(specs, seed=9, binds=binds) as made:
         yield made
 
 
-def record(bed, work, user):
-    """(hot code of the report, what the witness says of the window, recording.json's node)"""
+def start(bed, work, user):
+    """(a fleet whose agent runs, the user's home)"""
     fleet = Fleet(bed, work, user=user)
     home = "/root" if user == "root" else f"/home/{user}"
     if user != "root":
         fleet.environment["SYNCLINE_PREFIX"] = f"{home}/syncline"
     fleet.up()
+    return fleet, home
+
+
+def record(bed, work, user):
+    """(hot code of the report, what the witness says of the window, recording.json's node)"""
+    fleet, home = start(bed, work, user)
     try:
         witness = f"{home}/witness"
         fleet.fab("launch", "--command", f"{PROGRAM} {witness}", "--ready", "ready")
@@ -243,3 +255,77 @@ def test_an_ordinary_user_sees_what_runs_outside_of_the_kernel(bed, tmp_path):
     check_shares(hot, witness, FUNCTIONS[:-1])
     check_places(hot)
     assert not check_cost(hot)["kernel"]
+
+
+def record_faults(bed, work, user):
+    """(hot code of the report, {task: {count: by the program itself, in the window}})"""
+    fleet, home = start(bed, work, user)
+    try:
+        witness = f"{home}/faults"
+        fleet.fab("launch", "--command", f"{FAULTS} {witness}", "--ready", "ready")
+        run = fleet.record("run", SECONDS, "--samples")
+        lines = bed["left"].run(["cat", witness]).stdout.splitlines()
+        report = json.loads(fleet.syncline("report", run, "--json").stdout)
+        print(fleet.syncline("report", run, "--section", "hot").stdout)
+        (node,) = load(os.path.join(run, "recording.json"))["nodes"]
+    finally:
+        fleet.fab("down")
+    rows = [[int(word) for word in line.split()] for line in lines]
+    width = len(FAULT_COUNTS)
+    rows = [row for row in rows if len(row) == 1 + len(FAULT_TASKS) * width]
+    begin_ns = node["start"]["gate_end_monotonic_ns"]
+    end_ns = node["stop"]["gate_begin_monotonic_ns"]
+    inside = [row for row in rows if begin_ns <= row[0] <= end_ns]
+    passed = [last - first for first, last in zip(inside[0], inside[-1])][1:]
+    return report["hot"], {
+        task: dict(zip(FAULT_COUNTS, passed[i * width : (i + 1) * width]))
+        for i, task in enumerate(FAULT_TASKS)
+    }
+
+
+def check_software(hot, witness, expected):
+    """Of each call, as the program counts them. expected: {task: kinds that must be there}"""
+    (node,) = hot["software"]["nodes"]
+    print(f"watched {node['watched_ns'] / node['window_ns']:.2f}, cost {node['cost_ns'] / 1e6} ms")
+    tasks = {task["name"]: task for task in hot["software"]["tasks"]}
+    for name, kinds in expected.items():
+        calls = tasks[name]["calls"]
+        # Both count the calls of the window; the program's lines are 0.1 s apart.
+        assert abs(calls - witness[name]["calls"]) <= 0.06 * calls + 2, (name, calls, witness)
+        for kind in kinds:
+            found, truth = tasks[name][kind]["count"] / calls, witness[name][kind]
+            truth /= witness[name]["calls"]
+            bound = DEVIATIONS * tasks[name][kind]["half_width"] / 1.96 / calls + 0.03 * truth
+            print(f"{name} {kind}: {found:.3f} a call, {truth:.3f} by the program, ± {bound:.3f}")
+            assert abs(found - truth) <= bound, (name, kind)
+    # What others do stands under no other task: at a border an event is one task's or the other's.
+    faults = tasks["fault"]["minor_faults"]["count"]
+    assert tasks["plain"]["minor_faults"]["count"] <= 0.01 * faults
+    assert tasks["sleep"]["minor_faults"]["count"] <= 0.01 * faults
+    assert tasks["plain"]["blocked"]["count"] <= 0.02 * tasks["sleep"]["blocked"]["count"]
+    # Some turns of 0.1 s pass before it is known what watching costs.
+    assert node["cost_ns"] <= 0.01 * hot["nodes"][0]["on_cpu_ns"] + 10e6
+    return node, tasks
+
+
+def test_root_sees_faults_and_switches_of_each_task(bed, tmp_path):
+    hot, witness = record_faults(bed, tmp_path, "root")
+    expected = {"fault": ["minor_faults"], "read": ["minor_faults"], "sleep": ["blocked"]}
+    node, tasks = check_software(hot, witness, expected)
+    assert node["kernel"]
+    # In page faults is most of what these two do; the other two have none.
+    assert tasks["fault"]["fault_samples"] >= 0.4 * tasks["fault"]["samples"]
+    assert tasks["plain"]["fault_samples"] <= 0.02 * tasks["plain"]["samples"]
+    preempted = sum(task["preempted"]["count"] for task in tasks.values())
+    truth = node["kernel_counts"]["preempted"]
+    spread = math.sqrt(sum(task["preempted"]["half_width"] ** 2 for task in tasks.values())) / 1.96
+    assert abs(preempted - truth) <= DEVIATIONS * spread + 0.05 * truth + 5, (preempted, truth)
+
+
+def test_an_ordinary_user_sees_faults_of_the_program_itself_and_switches(bed, tmp_path):
+    hot, witness = record_faults(bed, tmp_path, "ann")
+    node, tasks = check_software(hot, witness, {"fault": ["minor_faults"], "sleep": ["blocked"]})
+    assert not node["kernel"]
+    # The kernel writes into the new pages of this one: its faults are its own.
+    assert tasks["read"]["minor_faults"]["count"] <= 0.01 * tasks["fault"]["minor_faults"]["count"]
+    assert "fault_samples" not in tasks["fault"]
