@@ -34,14 +34,14 @@ std::string ParanoidText(const std::filesystem::path& proc) {
   return absl::StrCat(" (kernel.perf_event_paranoid is ", absl::StripAsciiWhitespace(*text), ")");
 }
 
-// At most three eighths of what the agent may have open, three for a thread: it needs the rest for
-// gates, calls and LTTng.
+// At most half of what the agent may have open, one for each thread and two more for half of them:
+// it needs the rest for gates, calls and LTTng.
 CodeOptions Completed(CodeOptions options) {
   options.sampler.measure_cost = true;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return options;
   const auto files = static_cast<size_t>(limit.rlim_cur);
-  options.sampler.threads_max = std::min(options.sampler.threads_max, files / 8);
+  options.sampler.threads_max = std::min(options.sampler.threads_max, files / 4);
   return options;
 }
 

@@ -24,6 +24,10 @@ constexpr size_t kComplaintsMax = 50;
 constexpr size_t kWatchedMax = 256;         // threads: two descriptors and a ring each
 constexpr uint32_t kDeclaredMax = 100'000;  // lines of threads: a program that makes them wildly
 
+size_t WatchedMax(const CodeSamplerOptions& options) {
+  return std::min(kWatchedMax, std::max<size_t>(options.threads_max / 2, 1));
+}
+
 // 0: not allowed to see.
 uint64_t MountsOf(const std::filesystem::path& process) {
   return InodeOfLink(process / "ns" / "mnt", "mnt");
@@ -52,7 +56,7 @@ CodeSampler::CodeSampler(RuntimeDirectories directories, Clock* clock, OpenThrea
   if (open_software == nullptr) return;
   software_.emplace(std::move(open_software),
                     SoftwareWatchOptions{.proc = options_.proc,
-                                         .threads_max = std::min(kWatchedMax, options_.threads_max),
+                                         .threads_max = WatchedMax(options_),
                                          .time_shift_ns = options_.time_shift_ns,
                                          .measure = options_.measure_cost});
 }
@@ -201,7 +205,7 @@ void CodeSampler::Disable() {
   }
   if (software_.has_value() && software_->threads_left_out() > 0) {
     Complain(absl::StrCat("page faults and switches of ", software_->threads_left_out(),
-                          " threads were not counted: at most ", kWatchedMax,
+                          " threads were not counted: at most ", WatchedMax(options_),
                           " of a node are watched for them, those found first"));
   }
   if (table_losses_ > 0) {
