@@ -17,6 +17,7 @@ using evidence::SoftwareKind;
 using evidence::SoftwareTotals;
 
 constexpr double kZ95 = 1.96;
+constexpr int64_t kTurnNs = 100'000'000;  // the agent's
 constexpr int kTextIdBits = 32;
 static_assert(sizeof(timeline::TextId) * 8 == kTextIdBits);
 using PerKind = std::array<double, kSoftwareKinds>;
@@ -27,21 +28,32 @@ std::array<uint64_t, kSoftwareKinds> ByKind(const SoftwareTotals& totals) {
   return {totals.minor_faults, totals.major_faults, totals.blocked, totals.preempted, 0};
 }
 
-// What each event of a thread is multiplied with.
-PerKind ScaleOf(const PerKind& counted, const std::array<uint64_t, kSoftwareKinds>& kernels,
-                bool kernel) {
-  PerKind scale;
-  scale.fill(1);
+// What each event of a thread is multiplied with, and whether they then add up to the kernel's
+// count.
+struct Scale {
+  PerKind of;
+  std::array<bool, kSoftwareKinds> adds_up{};
+};
+
+// Of a thread that was watched in some turns only. `by_time`: where the kernel counts nothing.
+Scale ScaleByTime(double by_time) {
+  Scale scale;
+  scale.of.fill(by_time);
+  return scale;
+}
+
+void ScaleByCount(const PerKind& counted, const std::array<uint64_t, kSoftwareKinds>& kernels,
+                  bool kernel, Scale* scale) {
   for (size_t kind = 0; kind < kSoftwareKinds; ++kind) {
     // Without the kernel's own faults the counts are not of the same faults.
     const bool faults =
         kind == Number(SoftwareKind::kMinorFault) || kind == Number(SoftwareKind::kMajorFault);
     if (kind == Number(SoftwareKind::kMoved) || (faults && !kernel)) continue;
     if (counted[kind] > 0 && kernels[kind] > 0) {
-      scale[kind] = static_cast<double>(kernels[kind]) / counted[kind];
+      scale->of[kind] = static_cast<double>(kernels[kind]) / counted[kind];
+      scale->adds_up[kind] = true;
     }
   }
-  return scale;
 }
 
 }  // namespace
@@ -69,13 +81,16 @@ void SoftwarePlaces::Add(const SoftwareInput& input) {
     node.lost += loss.count;
     incomplete[loss.thread] = true;
   }
-  PerKind one;
-  one.fill(1);
-  std::vector<PerKind> scale(code.threads.size(), one);
+  // Chance chose turns that stand for more or less time than there was.
+  const bool projected = partly && node.watched_ns >= 0 && software.watched->projected_ns > 0;
+  const double by_time = projected ? static_cast<double>(node.all_ns) /
+                                         static_cast<double>(software.watched->projected_ns)
+                                   : 1;
+  std::vector<Scale> scale(code.threads.size(), ScaleByTime(by_time));
   for (const SoftwareTotals& totals : software.totals) {
     const auto kernels = ByKind(totals);
     if (incomplete[totals.thread]) {
-      scale[totals.thread] = ScaleOf(counted[totals.thread], kernels, software.kernel);
+      ScaleByCount(counted[totals.thread], kernels, software.kernel, &scale[totals.thread]);
     }
     for (size_t kind = 0; kind < kSoftwareKinds; ++kind) {
       node.counted[kind] += counted[totals.thread][kind];
@@ -85,7 +100,8 @@ void SoftwarePlaces::Add(const SoftwareInput& input) {
   for (const SoftwareEvent& event : software.events) {
     if (event.at_ns < input.begin_ns || event.at_ns >= input.end_ns) continue;
     Thread& thread = threads_[KeyOf(input.node, code, code.threads[event.thread])];
-    const double factor = scale[event.thread][Number(event.kind)];
+    thread.adds_up = scale[event.thread].adds_up;
+    const double factor = scale[event.thread].of[Number(event.kind)];
     const double count = static_cast<double>(event.count) * factor;
     Placed placed{.at_ns = event.at_ns, .kind = event.kind, .count = count};
     // One that stands for itself is no sample.
@@ -134,10 +150,14 @@ void SoftwarePlaces::OnSpanEnd(const timeline::Span& span) {
 namespace {
 
 // Where a thread is watched in some turns only, chance chooses turns: what a task has in one of
-// them comes together. Of a ratio estimate (a task's part of the thread's events of a kind), by
-// what the tasks have in each turn.
+// them comes together. Where the thread's events of a kind add up to the kernel's count, it is the
+// task's part of them that may be wrong, by what the tasks have in each turn; else also how many
+// there are in all, by what the task has in each of the `turns`.
 class TurnSpread {
  public:
+  TurnSpread(const std::array<bool, kSoftwareKinds>& adds_up, double turns)
+      : adds_up_(adds_up), turns_(std::max(turns, 2.0)) {}
+
   // By time.
   void Add(SoftwareTask* task, size_t kind, int64_t at_ns, SoftwareCount one) {
     if (at_ns / kTurnNs != turn_) Close();
@@ -151,21 +171,27 @@ class TurnSpread {
     Close();
     for (const auto& [key, sums] : sums_) {
       const auto& [task, kind] = key;
-      const double part = sums.count / all_[kind].count;
-      const double squares =
-          sums.squares - 2 * part * sums.products + part * part * all_[kind].squares;
+      const double squares = adds_up_[kind] ? SquaresOfPart(sums, all_[kind]) : SquaresOfAll(sums);
       task->kinds[kind].half_width += std::max(sums.notes, kZ95 * kZ95 * squares);
     }
   }
 
  private:
-  static constexpr int64_t kTurnNs = 100'000'000;  // the agent's
   struct Sums {
     double count = 0;
     double notes = 0;     // as far as each note is chosen by itself
     double squares = 0;   // of the counts of turns
     double products = 0;  // of them and those of all tasks
   };
+
+  static double SquaresOfPart(const Sums& sums, const Sums& all) {
+    const double part = sums.count / all.count;
+    return sums.squares - 2 * part * sums.products + part * part * all.squares;
+  }
+  // A turn may lie in two of kTurnNs: a third of its square is then missed, on average.
+  double SquaresOfAll(const Sums& sums) const {
+    return 1.5 * sums.squares - sums.count * sums.count / turns_;
+  }
 
   void Close() {
     for (const auto& [key, count] : of_task_) {
@@ -182,6 +208,8 @@ class TurnSpread {
     of_all_ = {};
   }
 
+  const std::array<bool, kSoftwareKinds> adds_up_;
+  const double turns_;  // in which it was watched
   int64_t turn_ = -1;
   std::map<std::pair<SoftwareTask*, size_t>, double> of_task_;
   PerKind of_all_{};
@@ -203,10 +231,13 @@ SoftwareReport SoftwarePlaces::Take(const std::vector<std::string>& texts) const
   for (const auto& [key, thread] : threads_) {
     const auto outside =
         thread.has_tasks ? SoftwareTask::Where::kOutside : SoftwareTask::Where::kWithoutTasks;
-    const bool partly = std::any_of(nodes_.begin(), nodes_.end(), [&](const SoftwareNode& node) {
-      return node.node == key.process.node && node.watched_ns < node.all_ns;
-    });
-    TurnSpread spread;
+    const auto node = std::find_if(
+        nodes_.begin(), nodes_.end(),
+        [node = key.process.node](const SoftwareNode& one) { return one.node == node; });
+    const bool partly = node != nodes_.end() && node->watched_ns < node->all_ns;
+    const int64_t watched_ns = partly ? node->watched_ns : 0;
+    TurnSpread spread(thread.adds_up,
+                      static_cast<double>(watched_ns) / static_cast<double>(kTurnNs));
     for (const Placed& event : thread.events) {
       const bool in_task = event.name != timeline::kNoText;
       SoftwareTask& task =

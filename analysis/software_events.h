@@ -99,6 +99,8 @@ class SoftwarePlaces {
   };
   struct Thread {
     bool has_tasks = false;
+    // Whether its events of a kind are multiplied so that they add up to the kernel's count.
+    std::array<bool, evidence::kSoftwareKinds> adds_up{};
     int64_t from_ns = 0;
     int64_t until_ns = 0;
     std::vector<Placed> events;                    // by time

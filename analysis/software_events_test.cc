@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
 namespace syncline::analysis {
 namespace {
 
@@ -110,6 +113,45 @@ TEST(SoftwarePlaces, WhatWasWatchedForAPartAddsUpToTheKernelsCount) {
   report = PlacesOf(code, {Ended(kInner, 1, 100, 200), Ended(kOuter, 0, 50, 300)});
   EXPECT_EQ(Find(report, "conv")->Of(SoftwareKind::kMinorFault).count, 300);
   EXPECT_EQ(Find(report, "step #")->Of(SoftwareKind::kPreempted).count, 2);
+  // But chance may have chosen turns that stand for less time than there was.
+  code.software.watched->projected_ns = 500;
+  report = PlacesOf(code, {Ended(kInner, 1, 100, 200), Ended(kOuter, 0, 50, 300)});
+  EXPECT_EQ(Find(report, "conv")->Of(SoftwareKind::kMinorFault).count, 600);
+  EXPECT_EQ(Find(report, "step #")->Of(SoftwareKind::kMoved).count, 8);
+  EXPECT_EQ(Find(report, "step #")->Of(SoftwareKind::kPreempted).count, 2);
+}
+
+// As the agent does it: of turns of 0.1 s it watches some, by chance.
+TEST(SoftwarePlaces, WhatNothingCountsLiesInItsInterval) {
+  std::mt19937_64 random(3);
+  int outside = 0;
+  constexpr int kRounds = 400, kTurns = 80, kEach = 5;
+  for (int round = 0; round < kRounds; ++round) {
+    evidence::CodeSamples code = Code();
+    code.software.kernel = false;
+    int64_t truth = 0, watched = 0;
+    for (int64_t turn = 0; turn < kTurns; ++turn) {
+      const uint64_t faults = 500 + random() % 1000;
+      truth += static_cast<int64_t>(faults);
+      if (random() % kEach != 0) continue;
+      ++watched;
+      // Turns of the agent's do not begin with those of the clock.
+      for (int64_t part = 0; part < 10; ++part) {
+        const int64_t at_ns = turn * 100'000'000 + 37'000'000 + part * 10'000'000;
+        code.software.events.push_back(
+            {0, at_ns, SoftwareKind::kMinorFault, faults * kEach / 10, 0});
+      }
+    }
+    if (watched < 4) continue;
+    constexpr int64_t kTurnNs = 100'000'000;
+    code.software.watched = {watched * kTurnNs, kTurns * kTurnNs, 0, watched * kEach * kTurnNs};
+    SoftwarePlaces places;
+    places.Add({.node = 0, .code = &code, .begin_ns = 0, .end_ns = (kTurns + 1) * kTurnNs});
+    const SoftwareReport report = places.Take({});
+    const SoftwareCount& found = report.tasks.at(0).Of(SoftwareKind::kMinorFault);
+    outside += std::abs(found.count - static_cast<double>(truth)) > found.half_width ? 1 : 0;
+  }
+  EXPECT_LE(outside, kRounds / 10);
 }
 
 TEST(SoftwarePlaces, ALossIsMadeUpForByTheKernelsCountOfThatThread) {

@@ -30,7 +30,7 @@ std::string Sample() {
   Append(SoftwareEvent{0, 6'200, SoftwareKind::kPreempted, 2, 50'000}, &text);
   Append(SoftwareLoss{0, 7'100, 5}, &text);
   Append(SoftwareTotals{0, 70, 1, 20, 3}, &text);
-  Append(SoftwareWatched{900, 1000, 8}, &text);
+  Append(SoftwareWatched{900, 1000, 8, 1100}, &text);
   Append(CodeSymbol{0, "at::native::add(int, char)", "/src/a b.cc", 12}, &text);
   AppendCost(1234, &text);
   AppendNote("no kernel", &text);
@@ -66,6 +66,7 @@ TEST(CodeSamples, WhatIsWrittenReadsBack) {
   EXPECT_EQ(software.losses.at(0).count, 5U);
   EXPECT_EQ(software.totals.at(0).blocked, 20U);
   EXPECT_EQ(software.watched.value().cost_ns, 8);
+  EXPECT_EQ(software.watched->projected_ns, 1100);
   EXPECT_EQ(code->cost_ns, 1234);
   EXPECT_THAT(code->notes, ElementsAre("no kernel"));
   EXPECT_TRUE(code->ended);

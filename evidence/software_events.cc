@@ -48,7 +48,7 @@ std::optional<bool> TakeSoftwareLine(char kind, size_t threads, Words* words,
     case 't':
       return TakeTotals(threads, words, events);
     case 'u': {
-      const SoftwareWatched watched{words->Ns(), words->Ns(), words->Ns()};
+      const SoftwareWatched watched{words->Ns(), words->Ns(), words->Ns(), words->Ns()};
       if (words->Whole()) events->watched = watched;
       return words->Whole();
     }
@@ -76,7 +76,8 @@ void Append(const SoftwareTotals& totals, std::string* out) {
 }
 
 void Append(const SoftwareWatched& watched, std::string* out) {
-  absl::StrAppend(out, "u ", watched.watched_ns, " ", watched.all_ns, " ", watched.cost_ns, "\n");
+  absl::StrAppend(out, "u ", watched.watched_ns, " ", watched.all_ns, " ", watched.cost_ns, " ");
+  absl::StrAppend(out, watched.projected_ns, "\n");
 }
 
 }  // namespace syncline::evidence

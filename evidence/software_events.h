@@ -58,6 +58,8 @@ struct SoftwareWatched {
   int64_t watched_ns = 0;
   int64_t all_ns = 0;
   int64_t cost_ns = 0;
+  // What the watched turns stand for, as their events do: about `all_ns`, but for chance.
+  int64_t projected_ns = 0;
 };
 
 struct SoftwareEvents {

@@ -100,6 +100,7 @@ void SoftwareWatch::Count(int64_t now_ns, int64_t used_ns) {
   const Work work = std::exchange(work_, {});
   if (watching_) {
     watched_.watched_ns += passed_ns;
+    watched_.projected_ns += passed_ns * static_cast<int64_t>(stands_for_);
     const auto cost_ns = static_cast<int64_t>(work.faults) * cost_.fault_ns +
                          static_cast<int64_t>(work.notes) * cost_.note_ns +
                          static_cast<int64_t>(work.switches) * cost_.switch_ns;
