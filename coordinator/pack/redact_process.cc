@@ -105,11 +105,11 @@ bool IsNumber(std::string_view word) {
 // Where the text of a line stands, counted in words; 0: the line has none. nullopt: no such line.
 std::optional<size_t> TextAt(std::string_view letter) {
   if (letter == "P") return 8;
-  if (letter == "G") return 2;
+  if (letter == "G" || letter == "L") return 2;
   if (letter == "T") return 4;
   if (letter == "R" || letter == "A") return 3;
   if (letter == "N") return 1;
-  if (letter.size() == 1 && std::string_view("MtgpuHE").find(letter) != letter.npos) return 0;
+  if (letter.size() == 1 && std::string_view("MBtgmpuHE").find(letter) != letter.npos) return 0;
   return std::nullopt;
 }
 
@@ -118,7 +118,7 @@ std::string TextFor(std::string_view letter, std::string_view text, Pseudonyms* 
   const bool list = text.find_first_not_of("0123456789,-") == std::string_view::npos;
   if (letter == "A" && list) return std::string(text);
   if (letter == "P" || letter == "T") return names->Name(text);
-  return letter == "G" ? names->Plain(text) : names->Sentence(text);
+  return letter == "G" || letter == "L" ? names->Plain(text) : names->Sentence(text);
 }
 
 // A letter says what a thread did (R, S, D, ...), and nothing of anybody.

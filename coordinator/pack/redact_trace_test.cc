@@ -294,8 +294,10 @@ TEST(RedactNames, KeepsIdsAndKinds) {
 
 TEST(RedactEvidence, KeepsNumbersAndNoText) {
   const std::string text =
-      "syncline-evidence 1\nG 2 =/acme/job%201\nP 0 100 1 5 4026 26 48213 =acme_proc 0\n"
-      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6\nu 0 1 2 30 9 4096\nt 0 1 2 3 4 Q 5\n"
+      "syncline-evidence 1\nG 2 =/acme/job%201\nL 2 =/acme/pod\nP 0 100 1 5 4026 26 48213 "
+      "=acme_proc 0\n"
+      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6\nu 0 1 2 30 9 4096\nB 0 0\nm 0 1 2 3 -1\nt 0 1 "
+      "2 3 4 Q 5\n"
       "N =cannot%20read%20/acme\nX acme\nt acme 1\nP acme\nE\nT 0 1 1 =acme without an end";
   Pseudonyms names(2);
   std::string made;
@@ -312,6 +314,11 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   EXPECT_EQ(after->thread_samples.at(0).state, 'D');
   EXPECT_EQ(after->thread_samples.at(0).major_faults, 6);
   EXPECT_THAT(made, Not(HasSubstr(" Q 5"))) << "a letter in the place of a number";
+  EXPECT_EQ(before->memory_samples.size(), 1u);
+  ASSERT_EQ(after->memory_samples.size(), 1u);
+  EXPECT_EQ(after->memory_samples.at(0).full, 3);
+  EXPECT_EQ(after->memory_groups.at(0).path, names.Plain("/acme/pod"));
+  EXPECT_EQ(after->processes.at(0).memory_groups, before->processes.at(0).memory_groups);
   EXPECT_EQ(after->recorded_samples.at(0).threads, 9);
   EXPECT_EQ(after->recorded_samples.at(0).read_bytes, 4096);
   EXPECT_EQ(after->threads.at(0).name, names.Name("acme main"));
