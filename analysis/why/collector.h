@@ -4,7 +4,7 @@
 // the processes are.
 //
 // Memory: that of all tasks, packed (task_spans.h), until Take(), which drops the threads that
-// matter to no one. Thread-safety: one thread.
+// matter to no one; and of one thread at a time its tasks unpacked. Thread-safety: one thread.
 #ifndef SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
 #define SYNCLINE_ANALYSIS_WHY_COLLECTOR_H_
 

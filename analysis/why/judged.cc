@@ -327,8 +327,8 @@ void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> span
   }
 }
 
-// The tasks of a rank's driver, unpacked, and its time by them. Of one rank at a time, in the same
-// memory: of all ranks it would be a hundred times as much as what is made of it.
+// The tasks of a rank's driver, unpacked, and its time by them. Each thread has them of one rank at
+// a time, in the same memory: of all ranks it would be a hundred times what is made of it.
 struct DriverTime {
   std::vector<TaskSpan> spans;
   std::vector<Segment> segments;

@@ -101,7 +101,8 @@ struct NotACause {
   Because because = Because::kTooSmall;
 };
 
-// Own work as the kernel counted it, a step.
+// Of the driver as the kernel counted it, a step: of all of it, its waits included; and how long it
+// slept in its own work at least, which is what these leave of that.
 struct ProcessorTime {
   int64_t on_cpu_ns = 0;
   int64_t run_queue_ns = 0;
@@ -173,18 +174,18 @@ struct RankSummary {
   std::string command;
   PartTable mean{};  // of a step; adds up to mean_step_ns
   int64_t mean_step_ns = 0;
-  int64_t mean_own_ns = 0;                 // own work: step - wait and transfer - not covered
-  double covered = 0;                      // part of the window, 0 to 1
-  bool taken_away_known = false;           // whether throttled and waiting for a CPU were measured
-  bool blocked_known = false;              // whether blocked was
-  bool blocked_exact = false;              // by the scheduler's trace
-  int64_t unplaced_ns = 0;                 // run-queue time that found no place in own work, a step
-  std::optional<ProcessorTime> processor;  // of its own work
-  int64_t sample_period_ns = 0;            // 0: no samples
-  int group_version = 0;                   // of control groups seen; 0: none
-  std::optional<uint64_t> sample_gaps;     // nullopt: its node was not sampled
-  uint32_t allowed_count = 0;              // CPUs that its threads may use; 0: not known
-  std::string allowed_cpus;                // which: "0-3,8"
+  int64_t mean_own_ns = 0;        // own work: step - wait and transfer - not covered
+  double covered = 0;             // part of the window, 0 to 1
+  bool taken_away_known = false;  // whether throttled and waiting for a CPU were measured
+  bool blocked_known = false;     // whether blocked was
+  bool blocked_exact = false;     // by the scheduler's trace
+  int64_t unplaced_ns = 0;        // run-queue time that found no place in own work, a step
+  std::optional<ProcessorTime> processor;
+  int64_t sample_period_ns = 0;         // 0: no samples
+  int group_version = 0;                // of control groups seen; 0: none
+  std::optional<uint64_t> sample_gaps;  // nullopt: its node was not sampled
+  uint32_t allowed_count = 0;           // CPUs that its threads may use; 0: not known
+  std::string allowed_cpus;             // which: "0-3,8"
 };
 
 struct StepClass {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks of a thread, packed: a job of a thousand ranks has hundreds of millions.
 //
-// Memory: about 6 bytes for each task, and 16 for each kind of task (name, category, shape, depth).
+// Memory: some 5 to 9 bytes for each task, and 16 for each kind of task (name, category, shape,
+// depth).
 // Thread-safety: const members from any thread.
 #ifndef SYNCLINE_ANALYSIS_WHY_TASK_SPANS_H_
 #define SYNCLINE_ANALYSIS_WHY_TASK_SPANS_H_

@@ -128,9 +128,9 @@ TEST(WhyText, ARankThatIsLateWithoutACauseIsNotAccused) {
   const std::string text = FlatText(answer);
   EXPECT_THAT(text, HasSubstr("CAUSE   unknown: nothing that was measured explains it for certain. "
                               "It accuses nobody"));
-  EXPECT_THAT(text, HasSubstr("its own work: 42.3 ms on a CPU, 0.4 ms in a run queue, 0.1 ms "
-                              "asleep; that of rank 0: 38.2 ms on a CPU, 0.5 ms in a run queue, "
-                              "0.0 ms asleep"));
+  EXPECT_THAT(text, HasSubstr("in a step, waits included: 42.3 ms on a CPU, 0.4 ms in a run "
+                              "queue; asleep in its own work 0.1 ms or more; rank 0: 38.2 ms on a "
+                              "CPU, 0.5 ms in a run queue; asleep in its own work 0.0 ms or more"));
   EXPECT_THAT(text, Not(HasSubstr("\nCOST")));
   EXPECT_THAT(text,
               HasSubstr("would not be called late if the lower end of LATE's interval, 28.9 ms"));

@@ -30,7 +30,8 @@ constexpr size_t kWorkShown = 3;
 
 std::string ProcessorText(const ProcessorTime& time) {
   return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
-                      " ms in a run queue, ", Ms(time.asleep_ns), " ms asleep");
+                      " ms in a run queue; asleep in its own work ", Ms(time.asleep_ns),
+                      " ms or more");
 }
 
 // Of the other ranks (of those whose processor time was measured) the one in the middle, by own
@@ -106,13 +107,12 @@ int64_t SleepsLongerNs(const Answer& answer, const RankFinding& finding) {
 // Own work as the kernel counts it, beside that of the rank in the middle of the others.
 std::string OwnWorkSentence(const Answer& answer, const RankFinding& finding) {
   if (!finding.processor.has_value()) {
-    return "how much of its own work is on a CPU, in a run queue or asleep: not measured";
+    return "how long it is on a CPU, in a run queue or asleep: not measured";
   }
-  std::string text = absl::StrCat("its own work: ", ProcessorText(*finding.processor));
+  std::string text = absl::StrCat("in a step, waits included: ", ProcessorText(*finding.processor));
   const RankSummary* const middle = MiddleOther(answer, finding, /*measured=*/true);
   if (middle == nullptr) return text;
-  return absl::StrCat(text, "; that of rank ", middle->rank, ": ",
-                      ProcessorText(*middle->processor));
+  return absl::StrCat(text, "; rank ", middle->rank, ": ", ProcessorText(*middle->processor));
 }
 
 std::string WorkText(const WorkDifference& one) {
