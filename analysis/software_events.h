@@ -3,10 +3,9 @@
 // processor (evidence/software_events.h), each counted for the innermost task that was open on its
 // thread at its time.
 //
-// An event stands for as many as it says: of minor faults each so many are noted, and all are
-// watched for a part of the window where watching costs too much. A thread that was watched for a
-// part, or lost records, has its events of each kind multiplied so that they add up to the kernel's
-// own count of the thread. Changes of processor have no such count.
+// Of minor faults each so many are noted, and a note stands for all since the one before. Nothing
+// is projected: where watching ended within the window, or records were lost, all is of the time
+// until then (SoftwareNode::table_ns).
 #ifndef SYNCLINE_ANALYSIS_SOFTWARE_EVENTS_H_
 #define SYNCLINE_ANALYSIS_SOFTWARE_EVENTS_H_
 
@@ -28,7 +27,7 @@ namespace syncline::analysis {
 // Of events of one kind.
 struct SoftwareCount {
   double count = 0;
-  double half_width = 0;  // of the interval that holds the true count in 19 of 20 cases; 0: exact
+  double half_width = 0;  // by how much the choice of what is noted may be wrong; 0: exact
   double away_ns = 0;     // of switches: until the thread ran again, added up
 };
 
@@ -51,10 +50,10 @@ struct SoftwareNode {
   bool kernel = false;      // faults in the kernel's own work for a thread, too
   int64_t watched_ns = -1;  // of `all_ns`; -1: the agent did not finish
   int64_t all_ns = 0;
-  int64_t cost_ns = 0;  // to the threads, by the agent's measure of one
-  uint64_t lost = 0;    // records
-  // Of the threads that lived until the end: what is counted here, and the kernel's own count.
-  std::array<double, evidence::kSoftwareKinds> counted{};
+  int64_t cost_ns = 0;   // to the threads, by the agent's measure of one
+  uint64_t lost = 0;     // records
+  int64_t table_ns = 0;  // of the window from its begin on: what tasks have is of that time
+  // The kernel's own counts, of the threads that lived until the end.
   std::array<uint64_t, evidence::kSoftwareKinds> kernels{};  // of kMoved: 0, there is none
 };
 
@@ -99,8 +98,6 @@ class SoftwarePlaces {
   };
   struct Thread {
     bool has_tasks = false;
-    // Whether its events of a kind are multiplied so that they add up to the kernel's count.
-    std::array<bool, evidence::kSoftwareKinds> adds_up{};
     int64_t from_ns = 0;
     int64_t until_ns = 0;
     std::vector<Placed> events;                    // by time
@@ -108,6 +105,7 @@ class SoftwarePlaces {
   };
 
   std::vector<SoftwareNode> nodes_;
+  double note_max_ = 64;  // minor faults that a note stands for: the agent's first period, or more
   std::map<ThreadKey, Thread> threads_;
   std::vector<Thread*> by_track_;
 };

@@ -66,7 +66,7 @@ TEST(CodeSamples, WhatIsWrittenReadsBack) {
   EXPECT_EQ(software.losses.at(0).count, 5U);
   EXPECT_EQ(software.totals.at(0).blocked, 20U);
   EXPECT_EQ(software.watched.value().cost_ns, 8);
-  EXPECT_EQ(software.watched->projected_ns, 1100);
+  EXPECT_EQ(software.watched->until_ns, 1100);
   EXPECT_EQ(code->cost_ns, 1234);
   EXPECT_THAT(code->notes, ElementsAre("no kernel"));
   EXPECT_TRUE(code->ended);

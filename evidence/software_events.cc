@@ -77,7 +77,7 @@ void Append(const SoftwareTotals& totals, std::string* out) {
 
 void Append(const SoftwareWatched& watched, std::string* out) {
   absl::StrAppend(out, "u ", watched.watched_ns, " ", watched.all_ns, " ", watched.cost_ns, " ");
-  absl::StrAppend(out, watched.projected_ns, "\n");
+  absl::StrAppend(out, watched.until_ns, "\n");
 }
 
 }  // namespace syncline::evidence

@@ -32,7 +32,7 @@ struct SoftwareEvent {
   uint32_t thread = 0;  // index into CodeSamples::threads
   int64_t at_ns = 0;    // of the node's CLOCK_MONOTONIC
   SoftwareKind kind = SoftwareKind::kMinorFault;
-  uint64_t count = 0;   // how many of its kind it stands for: all since the one before
+  uint64_t count = 0;   // all of its kind since the one before
   int64_t away_ns = 0;  // of a switch, until the thread ran again; 0: not seen
 };
 
@@ -58,8 +58,7 @@ struct SoftwareWatched {
   int64_t watched_ns = 0;
   int64_t all_ns = 0;
   int64_t cost_ns = 0;
-  // What the watched turns stand for, as their events do: about `all_ns`, but for chance.
-  int64_t projected_ns = 0;
+  int64_t until_ns = 0;  // they were watched until then, of the node's CLOCK_MONOTONIC
 };
 
 struct SoftwareEvents {

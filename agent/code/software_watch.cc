@@ -2,7 +2,6 @@
 #include "agent/code/software_watch.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "agent/evidence/proc_text.h"
@@ -18,10 +17,11 @@ using evidence::SoftwareTotals;
 constexpr uint64_t kPeriodMin = 16;  // of minor faults: a note costs ten times what a fault does
 constexpr uint64_t kPeriodMax = 1 << 20;
 constexpr uint64_t kPeriodFirst = 64;
-constexpr uint64_t kNotesATurn = 200;    // of a thread's minor faults
-constexpr double kRecordsATurn = 2'000;  // of all threads: the agent has to read and write them
-constexpr double kKept = 0.8;            // of the past, when a turn is added to it
-constexpr uint64_t kEachMax = 100;
+constexpr uint64_t kNotesATurn = 200;      // of a thread's minor faults
+constexpr uint64_t kRecordsATurn = 2'000;  // of all threads: the agent has to read and write them
+// So much in all, whatever it is of the time: a program may have many of them as it begins.
+constexpr int64_t kCostFree = 10'000'000;  // ns
+constexpr uint64_t kRecordsFree = 20'000;
 constexpr int64_t kAnyTicks = 100;  // processor time is not asked for
 
 }  // namespace
@@ -89,52 +89,39 @@ void SoftwareWatch::Turn(int64_t now_ns, int64_t used_ns, std::string* text) {
   if (!enabled_) return;
   for (auto& [number, thread] : threads_) Drain(number, &thread, text);
   Count(now_ns, used_ns);
-  Choose(text);
+  if (watching_ && CostsTooMuch()) End(text);
+  if (!watching_) return;
+  for (auto& [number, thread] : threads_) SetPeriod(&thread);
 }
 
-// What the turn has cost, and how rarely the next one may be watched.
+// What the turn has cost.
 void SoftwareWatch::Count(int64_t now_ns, int64_t used_ns) {
   const int64_t passed_ns = now_ns - std::exchange(turn_begin_ns_, now_ns);
   watched_.all_ns += passed_ns;
-  all_used_ns_ += used_ns;
   const Work work = std::exchange(work_, {});
-  if (watching_) {
-    watched_.watched_ns += passed_ns;
-    watched_.projected_ns += passed_ns * static_cast<int64_t>(stands_for_);
-    const auto cost_ns = static_cast<int64_t>(work.faults) * cost_.fault_ns +
-                         static_cast<int64_t>(work.notes) * cost_.note_ns +
-                         static_cast<int64_t>(work.switches) * cost_.switch_ns;
-    watched_.cost_ns += cost_ns;
-    cost_ns_ = kKept * cost_ns_ + static_cast<double>(cost_ns);
-    used_ns_ = kKept * used_ns_ + static_cast<double>(used_ns);
-    notes_ = kKept * notes_ + static_cast<double>(work.notes + work.switches);
-    turns_ = kKept * turns_ + 1;
-  }
-  each_ = std::clamp<uint64_t>(static_cast<uint64_t>(std::ceil(Wanted())), 1, kEachMax);
+  if (!watching_) return;
+  used_ns_ += used_ns;
+  records_ += work.notes + 2 * work.switches;
+  ++turns_;
+  watched_.watched_ns += passed_ns;
+  watched_.until_ns = now_ns + options_.time_shift_ns;
+  watched_.cost_ns += static_cast<int64_t>(work.faults) * cost_.fault_ns +
+                      static_cast<int64_t>(work.notes) * cost_.note_ns +
+                      static_cast<int64_t>(work.switches) * cost_.switch_ns;
 }
 
-// One turn of so many. Where the turns so far have cost more than they should, by chance or because
-// it was not known yet what they cost, the next ones are fewer for it.
-double SoftwareWatch::Wanted() const {
-  const auto share = static_cast<double>(options_.share);
-  double by_cost = used_ns_ > 0 ? cost_ns_ * share / used_ns_ : 1;
-  if (all_used_ns_ > 0) {
-    by_cost *= std::max(
-        1.0, static_cast<double>(watched_.cost_ns) * share / static_cast<double>(all_used_ns_));
-  }
-  return std::max(by_cost, notes_ / turns_ / kRecordsATurn);
+bool SoftwareWatch::CostsTooMuch() const {
+  return watched_.cost_ns > kCostFree + used_ns_ / options_.share ||
+         records_ > kRecordsFree + turns_ * kRecordsATurn;
 }
 
-// Whether the next turn is watched: by chance, so that no rhythm of the program's is met.
-void SoftwareWatch::Choose(std::string* text) {
-  const bool before = std::exchange(watching_, Chance() % each_ == 0);
-  stands_for_ = each_;
+// For good: what is watched by turns stands for what it does not see, and by how much that may be
+// wrong nobody can tell of every program.
+void SoftwareWatch::End(std::string* text) {
+  watching_ = false;
   for (auto& [number, thread] : threads_) {
-    if (watching_) SetPeriod(&thread);
-    if (watching_ == before) continue;
-    thread.cpu = -1;
     SayAway(&thread, 0, text);
-    watching_ ? thread.ring->Enable() : thread.ring->Disable();
+    thread.ring->Disable();
   }
 }
 
@@ -159,7 +146,7 @@ void SoftwareWatch::Drain(uint32_t number, Thread* thread, std::string* text) {
 void SoftwareWatch::Take(const SoftwareRecord& record, uint32_t number, Thread* thread,
                          std::string* text) {
   const int64_t at_ns = record.time_ns + options_.time_shift_ns;
-  evidence::SoftwareEvent event{number, at_ns, SoftwareKind::kMinorFault, stands_for_, 0};
+  evidence::SoftwareEvent event{number, at_ns, SoftwareKind::kMinorFault, 1, 0};
   const bool lost = record.kind == SoftwareRecord::Kind::kLost;
   const int32_t left = std::exchange(thread->cpu, lost ? -1 : record.cpu);
   switch (record.kind) {
@@ -170,7 +157,7 @@ void SoftwareWatch::Take(const SoftwareRecord& record, uint32_t number, Thread* 
       } else {
         const uint64_t new_faults = record.count - std::exchange(thread->noted, record.count);
         work_.faults += new_faults;
-        event.count = new_faults * stands_for_;
+        event.count = new_faults;
       }
       return evidence::Append(event, text);
     case SoftwareRecord::Kind::kBlocked:
@@ -187,6 +174,7 @@ void SoftwareWatch::Take(const SoftwareRecord& record, uint32_t number, Thread* 
       event.kind = SoftwareKind::kMoved;
       return evidence::Append(event, text);
     case SoftwareRecord::Kind::kLost:
+      work_.switches += (record.count + 1) / 2;  // mostly: away, and back
       SayAway(thread, 0, text);
       return evidence::Append(evidence::SoftwareLoss{number, at_ns, record.count}, text);
   }

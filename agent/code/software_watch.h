@@ -5,9 +5,9 @@
 // What it costs the threads is bounded. A fault that is counted costs some ns, one that is noted
 // ten times as much, a switch more. Of minor faults each so many are noted, in proportion to how
 // many a thread has, so that each thread's rate of notes is bounded; a note says how many there
-// were since the one before. Where that is still more than one part in `share` of the processor
-// time of the threads together, all threads are watched in one of so many turns only (a turn is
-// the time between two calls of Turn(), which turns is chance), and each event stands for as many.
+// were since the one before. Where watching has cost more than one part in `share` of the processor
+// time of the threads together (and 10 ms), or the agent has too much to write, it ends for good,
+// and until when it lasted is said.
 //
 // Not thread-safe.
 #ifndef SYNCLINE_AGENT_CODE_SOFTWARE_WATCH_H_
@@ -34,7 +34,7 @@ struct SoftwareWatchOptions {
   int64_t share = 125;
   SoftwareCost cost;                   // where it is not measured
   bool measure = false;                // what it costs, in Probe()
-  uint64_t seed = 88172645463325252u;  // of chance; not 0
+  uint64_t seed = 88172645463325252u;  // of periods; not 0
 };
 
 class SoftwareWatch {
@@ -63,7 +63,7 @@ class SoftwareWatch {
     uint64_t period = 0;
     uint64_t noted = 0;          // minor faults, by the last note
     uint64_t faults_a_turn = 0;  // lately
-    int32_t cpu = -1;            // where it last was, in this turn
+    int32_t cpu = -1;            // where it last was
     // It has left its processor, and has none yet.
     std::optional<evidence::SoftwareEvent> away;
   };
@@ -79,8 +79,8 @@ class SoftwareWatch {
   void Take(const SoftwareRecord& record, uint32_t number, Thread* thread, std::string* text);
   void SayAway(Thread* thread, int64_t until_ns, std::string* text);
   void Count(int64_t now_ns, int64_t used_ns);
-  double Wanted() const;
-  void Choose(std::string* text);
+  bool CostsTooMuch() const;
+  void End(std::string* text);
   void SetPeriod(Thread* thread);
   void Finish(uint32_t number, Thread* thread, std::string* text);
   uint64_t Chance();
@@ -90,15 +90,11 @@ class SoftwareWatch {
   bool allowed_ = false;
   bool kernel_ = false;
   bool enabled_ = false;
-  bool watching_ = false;    // in this turn
-  uint64_t each_ = 1;        // watched is one turn of so many
-  uint64_t stands_for_ = 1;  // each_ when this turn was chosen
-  Work work_;                // of this turn
-  double cost_ns_ = 0;       // of a turn that is watched, lately
-  double used_ns_ = 0;       // likewise
-  double notes_ = 0;
-  double turns_ = 0;
-  int64_t all_used_ns_ = 0;  // in all turns
+  bool watching_ = false;  // it has not ended yet
+  Work work_;              // of this turn
+  int64_t used_ns_ = 0;    // the threads' processor time, as long as it was watched
+  uint64_t records_ = 0;   // likewise
+  uint64_t turns_ = 0;     // likewise
   int64_t turn_begin_ns_ = 0;
   evidence::SoftwareWatched watched_;
   SoftwareCost cost_;

@@ -112,7 +112,7 @@ analysis::Report WithFaults() {
                               .all_ns = 1'000'000'000,
                               .cost_ns = 20'200'000,
                               .lost = 4,
-                              .counted = {51'000, 0, 10, 20, 5},
+                              .table_ns = 240'000'000,
                               .kernels = {51'200, 1, 10, 20, 0}};
   analysis::SoftwareTask task{.domain = "dnnl", .name = "convolution", .calls = 200};
   task.kinds = {
@@ -126,14 +126,14 @@ TEST(HotCodeText, FaultsAndSwitchesOfEachTask) {
   const std::string text = InFull(WithFaults());
   EXPECT_THAT(text, HasSubstr("51 200 minor and 1 major page faults"));
   EXPECT_THAT(text, HasSubstr("watching cost the threads some 20.2 ms of processor time (0.5 %)"));
-  EXPECT_THAT(text, HasSubstr("watched in 25.0 % of the time"));
+  EXPECT_THAT(text, HasSubstr("it was ended after 250 ms, because it cost too much"));
+  EXPECT_THAT(text, HasSubstr("the table is of the first 240 ms of the window"));
   EXPECT_THAT(text, HasSubstr("no room for 4 records"));
   EXPECT_THAT(text,
               ContainsRegex("convolution \\(dnnl\\) +200 +51 200 ± 1 400 +256 +50.0 ± 5.6 %"));
   EXPECT_THAT(text, ContainsRegex("20 +30.0 ms +5"));
   EXPECT_THAT(text, HasSubstr("convolution (dnnl): page faults take 50.0 ± 5.6 % of its processor "
-                              "time (256 minor ones a call); giving memory back to the system "
-                              "takes 10.0 ± 3.4 %."));
+                              "time; giving memory back to the system takes 10.0 ± 3.4 %."));
   EXPECT_THAT(text, Not(HasSubstr("idle"))) << "it had none";
 }
 
@@ -153,6 +153,7 @@ TEST(HotCodeText, JsonHasFaultsAndSwitches) {
   const auto& software = json["hot"]["software"];
   EXPECT_EQ(software["nodes"][0]["kernel_counts"]["minor_faults"], 51'200);
   EXPECT_EQ(software["nodes"][0]["watched_ns"], 250'000'000);
+  EXPECT_EQ(software["nodes"][0]["table_ns"], 240'000'000);
   const auto& task = software["tasks"][0];
   EXPECT_EQ(task["calls"], 200);
   EXPECT_EQ(task["minor_faults"]["half_width"], 1'400);

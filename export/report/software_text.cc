@@ -31,8 +31,19 @@ using evidence::SoftwareKind;
 constexpr size_t kTasksMax = 25;
 // A task whose page faults certainly take less than that of its processor time is not spoken of.
 constexpr double kNoticeable = 0.05;
+constexpr int64_t kAllButNs = 100'000'000;  // the window, but for the agent's last turn
 constexpr std::array<const char*, kSoftwareKinds> kKindNames = {"minor_faults", "major_faults",
                                                                 "blocked", "preempted", "moved"};
+
+constexpr char kLegend[] =
+    "Each counts for the innermost task that was open on the thread; a task for which none was "
+    "noted "
+    "is not listed. minor faults: pages that were given to the program, of memory that it has "
+    "asked "
+    "for or of files that were in memory; in faults: part of its samples, of all of the window; "
+    "major: pages read from storage; blocked: it left the processor to wait for something; "
+    "preempted: it could have run on, for: how long it had none then; moved: it went on on another "
+    "processor.";
 
 std::string NameOf(const SoftwareTask& task) {
   switch (task.where) {
@@ -64,7 +75,7 @@ int64_t Whole(double number) { return std::llround(std::clamp(number, 0.0, 1e18)
 std::string Rounded(double count) { return Count(static_cast<uint64_t>(Whole(count))); }
 
 std::string CountText(const SoftwareCount& count) {
-  if (count.count <= 0) return "0";
+  if (count.count <= 0 && count.half_width <= 0) return "0";
   const std::string text = Rounded(count.count);
   if (count.half_width <= 0) return text;
   return absl::StrCat(text, " ± ", Rounded(std::ceil(count.half_width)));
@@ -131,16 +142,17 @@ void PrintNode(const Report& report, const SoftwareNode& node, Page* page) {
       absl::StrCat(name, ": watching cost the threads some ", DurationText(node.cost_ns),
                    " of processor time (", Percent(node.cost_ns, UsedNs(report, node.node)), ")");
   if (node.watched_ns < node.all_ns) {
-    absl::StrAppend(&text,
-                    "; so that it stays below 1 %, and the agent has little to do, they were "
-                    "watched in ",
-                    Percent(node.watched_ns, node.all_ns),
-                    " of the time: the table is projected from that");
+    absl::StrAppend(&text, "; it was ended after ", DurationText(node.watched_ns),
+                    ", because it cost too much");
   }
   page->Line(text + ".");
   if (node.lost > 0) {
     page->Warn(absl::StrCat(name, ": the kernel had no room for ", Plural(node.lost, "record"),
                             " of page faults and switches"));
+  }
+  if (node.table_ns < node.all_ns - kAllButNs) {
+    page->Line(absl::StrCat(name, ": the table is of the first ", DurationText(node.table_ns),
+                            " of the window; the kernel's counts are of all of it."));
   }
 }
 
@@ -149,24 +161,23 @@ bool IsNoticeable(uint64_t part, uint64_t whole) { return ShareOf(part, whole).l
 void PrintNoticeable(Page* page) {
   const Report& report = page->report();
   if (!KernelIsSampled(report)) return;
-  for (const SoftwareTask& task : report.hot.software.tasks) {
-    const HotTask* const hot = SampledTask(report, task);
-    if (hot == nullptr) continue;
+  for (const HotTask& hot : report.hot.tasks) {
+    SoftwareTask task;
+    task.where = static_cast<SoftwareTask::Where>(hot.where);
+    task.domain = hot.domain;
+    task.name = hot.name;
     std::vector<std::string> parts;
-    if (IsNoticeable(hot->fault_samples, hot->samples)) {
-      parts.push_back(absl::StrCat("page faults take ", ShareText(hot->fault_samples, hot->samples),
+    if (IsNoticeable(hot.fault_samples, hot.samples)) {
+      parts.push_back(absl::StrCat("page faults take ", ShareText(hot.fault_samples, hot.samples),
                                    " of its processor time"));
-      if (task.calls > 0) {
-        absl::StrAppend(&parts.back(), " (", ACall(task, SoftwareKind::kMinorFault),
-                        " minor ones a call)");
-      }
     }
-    if (IsNoticeable(hot->release_samples, hot->samples)) {
+    if (IsNoticeable(hot.release_samples, hot.samples)) {
       parts.push_back(absl::StrCat("giving memory back to the system takes ",
-                                   ShareText(hot->release_samples, hot->samples)));
+                                   ShareText(hot.release_samples, hot.samples)));
     }
-    if (!parts.empty())
+    if (!parts.empty()) {
       page->Line(absl::StrCat(NameOf(task), ": ", absl::StrJoin(parts, "; "), "."));
+    }
   }
 }
 
@@ -199,9 +210,8 @@ Json OfTask(const Report& report, const SoftwareTask& task) {
 
 Json OfNode(const Report& report, const SoftwareNode& node) {
   const bool known = node.watched_ns >= 0;
-  Json counted, kernels;
+  Json kernels;
   for (size_t kind = 0; kind < kSoftwareKinds; ++kind) {
-    counted[kKindNames[kind]] = node.counted[kind];
     if (kind != static_cast<size_t>(SoftwareKind::kMoved)) {
       kernels[kKindNames[kind]] = node.kernels[kind];
     }
@@ -212,7 +222,7 @@ Json OfNode(const Report& report, const SoftwareNode& node) {
           {"window_ns", known ? Json(node.all_ns) : Json(nullptr)},
           {"cost_ns", known ? Json(node.cost_ns) : Json(nullptr)},
           {"lost", node.lost},
-          {"counted", counted},
+          {"table_ns", node.table_ns},
           {"kernel_counts", kernels}};
 }
 
@@ -247,16 +257,11 @@ void PrintSoftware(Page* page) {
          CountText(preempted), preempted.away_ns > 0 ? DurationText(Whole(preempted.away_ns)) : "",
          CountText(task.Of(SoftwareKind::kMoved))});
   }
-  page->Print(table);
+  if (with_any > 0) page->Print(table);
   if (with_any > kTasksMax) {
     page->Line(absl::StrCat("and ", Plural(with_any - kTasksMax, "other task"), "."));
   }
-  page->Line(
-      "Each counts for the innermost task that was open on the thread. minor faults: pages that "
-      "were given to the program, of memory that it has asked for or of files that were in memory; "
-      "in faults: part of its samples; major: pages read from storage; blocked: it left the "
-      "processor to wait for something; preempted: it could have run on, for: how long it had none "
-      "then; moved: it went on on another processor.");
+  if (with_any > 0) page->Line(kLegend);
   PrintNoticeable(page);
 }
 

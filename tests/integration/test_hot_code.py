@@ -274,7 +274,9 @@ def record_faults(bed, work, user):
     width = len(FAULT_COUNTS)
     rows = [row for row in rows if len(row) == 1 + len(FAULT_TASKS) * width]
     begin_ns = node["start"]["gate_end_monotonic_ns"]
-    end_ns = node["stop"]["gate_begin_monotonic_ns"]
+    # Less than the window where the kernel had no room for records.
+    table_ns = report["hot"]["software"]["nodes"][0]["table_ns"]
+    end_ns = min(begin_ns + table_ns, node["stop"]["gate_begin_monotonic_ns"])
     inside = [row for row in rows if begin_ns <= row[0] <= end_ns]
     passed = [last - first for first, last in zip(inside[0], inside[-1])][1:]
     return report["hot"], {
@@ -286,12 +288,13 @@ def record_faults(bed, work, user):
 def check_software(hot, witness, expected):
     """Of each call, as the program counts them. expected: {task: kinds that must be there}"""
     (node,) = hot["software"]["nodes"]
-    print(f"watched {node['watched_ns'] / node['window_ns']:.2f}, cost {node['cost_ns'] / 1e6} ms")
+    print(f"table of {node['table_ns'] / 1e6} ms, cost {node['cost_ns'] / 1e6} ms")
+    assert node["watched_ns"] == node["window_ns"], node
     tasks = {task["name"]: task for task in hot["software"]["tasks"]}
     for name, kinds in expected.items():
         calls = tasks[name]["calls"]
-        # Both count the calls of the window; the program's lines are 0.1 s apart.
-        assert abs(calls - witness[name]["calls"]) <= 0.06 * calls + 2, (name, calls, witness)
+        # Both count the calls of that time; the program's lines are 0.1 s apart.
+        assert calls + 2 >= witness[name]["calls"] > 20, (name, calls, witness)
         for kind in kinds:
             found, truth = tasks[name][kind]["count"] / calls, witness[name][kind]
             truth /= witness[name]["calls"]
@@ -303,8 +306,7 @@ def check_software(hot, witness, expected):
     assert tasks["plain"]["minor_faults"]["count"] <= 0.01 * faults
     assert tasks["sleep"]["minor_faults"]["count"] <= 0.01 * faults
     assert tasks["plain"]["blocked"]["count"] <= 0.02 * tasks["sleep"]["blocked"]["count"]
-    # Some turns of 0.1 s pass before it is known what watching costs.
-    assert node["cost_ns"] <= 0.01 * hot["nodes"][0]["on_cpu_ns"] + 10e6
+    assert node["cost_ns"] <= 0.008 * hot["nodes"][0]["on_cpu_ns"] + 10e6
     return node, tasks
 
 
@@ -316,10 +318,6 @@ def test_root_sees_faults_and_switches_of_each_task(bed, tmp_path):
     # In page faults is most of what these two do; the other two have none.
     assert tasks["fault"]["fault_samples"] >= 0.4 * tasks["fault"]["samples"]
     assert tasks["plain"]["fault_samples"] <= 0.02 * tasks["plain"]["samples"]
-    preempted = sum(task["preempted"]["count"] for task in tasks.values())
-    truth = node["kernel_counts"]["preempted"]
-    spread = math.sqrt(sum(task["preempted"]["half_width"] ** 2 for task in tasks.values())) / 1.96
-    assert abs(preempted - truth) <= DEVIATIONS * spread + 0.05 * truth + 5, (preempted, truth)
 
 
 def test_an_ordinary_user_sees_faults_of_the_program_itself_and_switches(bed, tmp_path):
