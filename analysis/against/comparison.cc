@@ -22,6 +22,9 @@ constexpr int64_t kMillion = 1'000'000;
 constexpr double kFalse = 0.05;  // how often one of all rows may be named by chance
 constexpr size_t kProgramsNamed = 3;
 
+// Of parts of seconds: by how many times one may be longer than another.
+constexpr double kPartsAlike = 1.1;
+
 Summary SummaryOf(const Recording& recording) {
   Summary summary;
   summary.id = recording.id;
@@ -228,13 +231,21 @@ class Comparer {
       change.time = changes.Of(one.row, clock_ns);
       change.where = WhereOf(one.before, one.now, change.time.change.est_ns);
       if (IsChange(change.time, comparison_.limit_ppm, comparison_.own_limit_ppm) &&
-          IsSure(one.before.ns, one.now.ns, clock_ns, confidence_)) {
+          !MayBeALoss(change.time) && IsSure(one.before.ns, one.now.ns, clock_ns, confidence_)) {
         change.state = StateOf(one.before, one.now);
       }
       AddCall(&change);
       comparison_.rows.push_back(std::move(change));
     }
     Sort();
+  }
+
+  // What a recording lost took no time there.
+  bool MayBeALoss(const why::Change& change) const {
+    const bool less_before =
+        std::any_of(recordings_before_.begin(), recordings_before_.end(),
+                    [](const Recording& recording) { return recording.incomplete; });
+    return change.change.est_ns < 0 ? recording_now_.incomplete : less_before;
   }
 
   void AddCall(RowChange* row) const {
@@ -246,6 +257,12 @@ class Comparer {
       const std::vector<int64_t>& call_ns = found->second.call_ns;
       before.insert(before.end(), call_ns.begin(), call_ns.end());
       lengths.push_back(call_ns.size());
+    }
+    // The mean of a part depends on how long a part is, where a name has short and long calls.
+    for (const Recording& recording : recordings_before_) {
+      const double ratio = static_cast<double>(recording.units.part_ns) /
+                           static_cast<double>(recording_now_.units.part_ns);
+      if (ratio > kPartsAlike || ratio < 1 / kPartsAlike) return;
     }
     const auto found = recording_now_.rows.find(row->name);
     if (found == recording_now_.rows.end() || found->second.call_ns.size() < kStepsLeast) return;
@@ -364,7 +381,11 @@ double SharedOf(const Recording& before, const Recording& now) {
     all += ns;
     if (before.rows.contains(name)) shared += ns;
   }
-  return all == 0 ? 1 : shared / all;
+  if (all > 0) return shared / all;
+  // Nothing takes time now: of what did before, nothing is there.
+  const bool any = std::any_of(before.rows.begin(), before.rows.end(),
+                               [](const auto& row) { return why::MeanOf(row.second.ns) > 0; });
+  return any ? 0 : 1;
 }
 
 void Check(const Recording& before, const Recording& now, Comparison* comparison) {

@@ -33,6 +33,7 @@ Report ReportOf(size_t steps) {
     step.begin.ns = static_cast<int64_t>(i) * 1000 * kUs;
     step.end.ns = step.begin.ns + 900 * kUs;
   }
+  report.common_coverage = {{{0}, {static_cast<int64_t>(steps) * 1000 * kUs}}};
   return report;
 }
 

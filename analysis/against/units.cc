@@ -57,6 +57,10 @@ std::vector<TimelineTime> BeginsOf(const Report& report, std::string* name) {
 
 std::vector<Interval> CoverageOf(const Report& report) {
   if (!report.common_coverage.empty()) return report.common_coverage;
+  const bool processes =
+      std::any_of(report.nodes.begin(), report.nodes.end(),
+                  [](const NodeReport& node) { return !node.processes.empty(); });
+  if (processes) return {};  // at no time were all of them recorded
   std::vector<Interval> profiles;
   for (const NodeReport& node : report.nodes) {
     for (const timeline::ProfileResult& profile : node.profiles) {

@@ -256,7 +256,7 @@ void WriteRows(Group group, const Comparison& comparison, bool full, LabelledTex
   writer->Blank();
 }
 
-// Where machines had much more, or less, room for the job: then that is why its operators changed.
+// Where machines had much more, or less, room for the job: that may be why its operators changed.
 std::vector<std::string> ConditionSentences(const Comparison& comparison) {
   std::vector<std::string> sentences;
   for (const ConditionChange& one : comparison.conditions) {
@@ -266,7 +266,7 @@ std::vector<std::string> ConditionSentences(const Comparison& comparison) {
                                                                  : "were blocked in the kernel";
     sentences.push_back(absl::StrCat(
         "main threads ", what, " for ", PercentOfPpm(one.now_ppm), " of the time now, ",
-        PercentOfPpm(one.before_ppm), " before: that alone makes operators take ",
+        PercentOfPpm(one.before_ppm), " before: that may be why operators take ",
         one.now_ppm > one.before_ppm ? "longer" : "less time", " now"));
   }
   return sentences;
@@ -412,10 +412,12 @@ std::string DriftText(const Comparison& comparison) {
 std::vector<std::string> TrustSentences(const Comparison& comparison) {
   std::vector<std::string> lines = {RestText(comparison)};
   if (comparison.tested == 0) return lines;
-  lines.push_back(absl::StrCat("intervals hold 95 % each; as ", comparison.tested,
-                               " rows were tested, what is named also passed a stricter test: by "
-                               "how steps vary, at most one "
-                               "of 20 comparisons names something that did not change"));
+  lines.push_back(
+      absl::StrCat("intervals hold 95 % each; as ", comparison.tested,
+                   comparison.tested == 1 ? " row was" : " rows were",
+                   " tested, what is named also passed a stricter test. Both are by how "
+                   "steps vary that follow each other: what varies more slowly (other "
+                   "work on the machine, a warm-up) is taken for a change"));
   lines.push_back(DriftText(comparison));
   return lines;
 }
