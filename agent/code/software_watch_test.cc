@@ -114,14 +114,14 @@ TEST_F(SoftwareWatchTest, NotesAreRarerTheMoreFaultsThereAre) {
   watch.Enable(0);
   const uint64_t first = rings_.periods[1234];
   uint64_t count = 0;
-  for (int turn = 1; turn <= 20; ++turn) {
+  for (int64_t turn = 1; turn <= 20; ++turn) {
     count += 1'000'000;
     rings_.records[1234].records = {
         {.kind = Kind::kSample, .time_ns = turn, .id = kMinorId, .count = count}};
     watch.Turn(turn * 100'000'000, int64_t{1} << 40, &text_);
   }
   EXPECT_GT(rings_.periods[1234], 10 * first);
-  for (int turn = 21; turn <= 60; ++turn) watch.Turn(turn * 100'000'000, 1 << 20, &text_);
+  for (int64_t turn = 21; turn <= 60; ++turn) watch.Turn(turn * 100'000'000, 1 << 20, &text_);
   EXPECT_LT(rings_.periods[1234], first);
 }
 
