@@ -6,6 +6,8 @@
 #include <cstring>
 #include <optional>
 
+#include "agent/host/perf_walk.h"
+
 namespace syncline::agent {
 namespace {
 
@@ -79,27 +81,22 @@ bool TakeMapping(std::span<const uint8_t> body, PerfRecords* records) {
 
 PerfRecords ParsePerfRecords(std::span<const uint8_t> bytes) {
   PerfRecords records;
-  while (!bytes.empty()) {
-    perf_event_header header{};
-    records.damaged = bytes.size() < sizeof header;
-    if (records.damaged) return records;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    records.damaged = header.size < sizeof header || header.size > bytes.size();
-    if (records.damaged) return records;
-    const auto body = bytes.subspan(sizeof header, header.size - sizeof header);
-    const Fields fields(body);
-    if (header.type == PERF_RECORD_SAMPLE) {
-      records.damaged = !TakeSample(fields, &records);
-    } else if (header.type == PERF_RECORD_LOST) {
-      records.damaged = !TakeLoss(fields, &records);
-    } else if (header.type == PERF_RECORD_MMAP) {
-      records.damaged = !TakeMapping(body, &records);
-    } else if (header.type == PERF_RECORD_THROTTLE) {
-      records.throttled = true;
-    }
-    if (records.damaged) return records;
-    bytes = bytes.subspan(header.size);
-  }
+  records.damaged =
+      !WalkPerfRecords(bytes, [&](const perf_event_header& header, std::span<const uint8_t> body) {
+        switch (header.type) {
+          case PERF_RECORD_SAMPLE:
+            return TakeSample(Fields(body), &records);
+          case PERF_RECORD_LOST:
+            return TakeLoss(Fields(body), &records);
+          case PERF_RECORD_MMAP:
+            return TakeMapping(body, &records);
+          case PERF_RECORD_THROTTLE:
+            records.throttled = true;
+            return true;
+          default:
+            return true;
+        }
+      });
   return records;
 }
 

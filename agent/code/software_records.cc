@@ -8,6 +8,8 @@
 #include <cstring>
 #include <optional>
 
+#include "agent/host/perf_walk.h"
+
 namespace syncline::agent {
 namespace {
 
@@ -65,24 +67,19 @@ bool TakeLoss(std::span<const uint8_t> body, SoftwareRecords* records) {
 
 SoftwareRecords ParseSoftwareRecords(std::span<const uint8_t> bytes) {
   SoftwareRecords records;
-  while (!bytes.empty()) {
-    perf_event_header header{};
-    records.damaged = bytes.size() < sizeof header;
-    if (records.damaged) return records;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    records.damaged = header.size < sizeof header || header.size > bytes.size();
-    if (records.damaged) return records;
-    const auto body = bytes.subspan(sizeof header, header.size - sizeof header);
-    if (header.type == PERF_RECORD_SAMPLE) {
-      records.damaged = !TakeSample(body, &records);
-    } else if (header.type == PERF_RECORD_SWITCH) {
-      records.damaged = !TakeSwitch(header.misc, body, &records);
-    } else if (header.type == PERF_RECORD_LOST) {
-      records.damaged = !TakeLoss(body, &records);
-    }
-    if (records.damaged) return records;
-    bytes = bytes.subspan(header.size);
-  }
+  records.damaged =
+      !WalkPerfRecords(bytes, [&](const perf_event_header& header, std::span<const uint8_t> body) {
+        switch (header.type) {
+          case PERF_RECORD_SAMPLE:
+            return TakeSample(body, &records);
+          case PERF_RECORD_SWITCH:
+            return TakeSwitch(header.misc, body, &records);
+          case PERF_RECORD_LOST:
+            return TakeLoss(body, &records);
+          default:
+            return true;
+        }
+      });
   return records;
 }
 

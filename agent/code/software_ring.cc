@@ -3,11 +3,8 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <ctime>
 #include <utility>
 
 #include "agent/host/perf_ring.h"
@@ -19,28 +16,12 @@ namespace {
 
 // No PERF_SAMPLE_PERIOD: with it the kernel notes each single event of a fixed period.
 perf_event_attr Attributes(uint64_t config, bool kernel, uint64_t period) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = config;
+  perf_event_attr attr = PerfAttributes(PERF_TYPE_SOFTWARE, config);
   attr.sample_period = period;
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_READ;
-  attr.disabled = 1;
   attr.exclude_kernel = kernel ? 0 : 1;
   attr.exclude_hv = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;  // LTTng's
-  attr.watermark = 1;              // nobody waits for it
-  attr.wakeup_watermark = UINT32_MAX;
   return attr;
-}
-
-absl::StatusOr<Descriptor> Open(const perf_event_attr& attr, int32_t tid) {
-  perf_event_attr asked = attr;
-  const long opened = ::syscall(SYS_perf_event_open, &asked, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (opened < 0) return PerfOpenError(errno);
-  return Descriptor(static_cast<int>(opened));
 }
 
 class PerfSoftwareRing : public SoftwareRing {
@@ -79,11 +60,12 @@ class PerfSoftwareRing : public SoftwareRing {
 
 absl::StatusOr<std::unique_ptr<SoftwareRing>> OpenPerfSoftwareRing(int32_t tid, bool kernel,
                                                                    uint64_t period) {
-  SYNCLINE_ASSIGN_OR_RETURN(Descriptor minor,
-                            Open(Attributes(PERF_COUNT_SW_PAGE_FAULTS_MIN, kernel, period), tid));
+  SYNCLINE_ASSIGN_OR_RETURN(
+      Descriptor minor,
+      OpenPerfEvent(Attributes(PERF_COUNT_SW_PAGE_FAULTS_MIN, kernel, period), tid, -1));
   perf_event_attr rare = Attributes(PERF_COUNT_SW_PAGE_FAULTS_MAJ, kernel, 1);
   rare.context_switch = 1;
-  SYNCLINE_ASSIGN_OR_RETURN(Descriptor major, Open(rare, tid));
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor major, OpenPerfEvent(rare, tid, -1));
   SYNCLINE_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(minor.get(), kSoftwareRingPages));
   uint64_t id = 0;
   if (::ioctl(major.get(), PERF_EVENT_IOC_SET_OUTPUT, minor.get()) != 0 ||

@@ -3,11 +3,8 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -23,23 +20,14 @@ constexpr size_t kRingPages = 4;
 constexpr uint16_t kFramesMax = 16;  // user stacks without frame pointers end after one
 
 perf_event_attr Attributes(bool kernel) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  perf_event_attr attr = PerfAttributes(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
   attr.sample_period = static_cast<uint64_t>(kCodePeriodNs);
   attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
-  attr.disabled = 1;
   attr.exclude_kernel = kernel ? 0 : 1;
   attr.exclude_callchain_kernel = kernel ? 0 : 1;
   attr.exclude_hv = 1;
-  attr.sample_id_all = 1;
   attr.mmap = 1;  // of code
   attr.sample_max_stack = kFramesMax;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;  // LTTng's
-  attr.watermark = 1;              // nobody waits for it
-  attr.wakeup_watermark = UINT32_MAX;
   return attr;
 }
 
@@ -70,10 +58,7 @@ class PerfEvent : public ThreadEvent {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ThreadEvent>> OpenPerfEvent(int32_t tid, bool kernel) {
-  perf_event_attr attr = Attributes(kernel);
-  const long opened = ::syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-  if (opened < 0) return PerfOpenError(errno);
-  Descriptor fd(static_cast<int>(opened));
+  SYNCLINE_ASSIGN_OR_RETURN(Descriptor fd, OpenPerfEvent(Attributes(kernel), tid, -1));
   SYNCLINE_ASSIGN_OR_RETURN(PerfRing ring, PerfRing::Map(fd.get(), kRingPages));
   return std::make_unique<PerfEvent>(std::move(fd), std::move(ring));
 }

@@ -3,11 +3,13 @@
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -43,6 +45,27 @@ void PerfRing::Drain(std::vector<uint8_t>* bytes) {
   std::memcpy(bytes->data() + old, data + at, first);
   std::memcpy(bytes->data() + old + first, data, length - first);
   __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
+}
+
+perf_event_attr PerfAttributes(uint32_t type, uint64_t config) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = type;
+  attr.config = config;
+  attr.disabled = 1;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;  // LTTng's
+  attr.watermark = 1;              // nobody waits for it
+  attr.wakeup_watermark = UINT32_MAX;
+  return attr;
+}
+
+absl::StatusOr<Descriptor> OpenPerfEvent(const perf_event_attr& attr, int32_t tid, int32_t cpu) {
+  perf_event_attr asked = attr;  // the kernel writes into it
+  const long opened = ::syscall(SYS_perf_event_open, &asked, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  if (opened < 0) return PerfOpenError(errno);
+  return Descriptor(static_cast<int>(opened));
 }
 
 absl::Status PerfOpenError(int error) {

@@ -5,6 +5,8 @@
 #ifndef SYNCLINE_AGENT_HOST_PERF_RING_H_
 #define SYNCLINE_AGENT_HOST_PERF_RING_H_
 
+#include <linux/perf_event.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/files.h"
 
 namespace syncline::agent {
 
@@ -41,6 +44,12 @@ class PerfRing {
   size_t page_;
   size_t size_;  // of the records' part
 };
+
+// What is the same for all of the agent's events: they begin disabled, have LTTng's clock, say of
+// each record what samples say, and wake nobody.
+perf_event_attr PerfAttributes(uint32_t type, uint64_t config);
+// Of the thread, or -1 for all; on the processor, or -1 for all. Errors: PerfOpenError.
+absl::StatusOr<Descriptor> OpenPerfEvent(const perf_event_attr& attr, int32_t tid, int32_t cpu);
 
 // What `errno` says of perf_event_open: NotFound: there is no such thread any more.
 // PermissionDenied: the kernel, or a container's filter, refuses; ResourceExhausted: no descriptor,

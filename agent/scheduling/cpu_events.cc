@@ -3,12 +3,9 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -30,29 +27,13 @@ constexpr size_t kManyCpus = 64;
 // The kernel drops a record for which there is no room: with so much left there was none dropped.
 constexpr size_t kRoomFor = 1024;
 
-perf_event_attr Attributes(uint32_t tracepoint) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_TRACEPOINT;
-  attr.config = tracepoint;
-  attr.sample_period = 1;
-  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
-  attr.disabled = 1;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;  // LTTng's
-  attr.watermark = 1;              // nobody waits for it
-  attr.wakeup_watermark = UINT32_MAX;
-  return attr;
-}
-
 // `forks`: with records of new threads.
 absl::StatusOr<Descriptor> Open(uint32_t tracepoint, int32_t cpu, bool forks) {
-  perf_event_attr attr = Attributes(tracepoint);
+  perf_event_attr attr = PerfAttributes(PERF_TYPE_TRACEPOINT, tracepoint);
+  attr.sample_period = 1;
+  attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
   attr.task = forks ? 1 : 0;
-  const long opened = ::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-  if (opened < 0) return PerfOpenError(errno);
-  return Descriptor(static_cast<int>(opened));
+  return OpenPerfEvent(attr, -1, cpu);
 }
 
 struct WatchedCpu {

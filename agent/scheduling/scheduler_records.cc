@@ -7,6 +7,8 @@
 #include <cstring>
 #include <optional>
 
+#include "agent/host/perf_walk.h"
+
 namespace syncline::agent {
 namespace {
 
@@ -100,33 +102,26 @@ SchedulerRecords ParseSchedulerRecords(std::span<const uint8_t> bytes,
                                        const SchedulerTracepoints& tracepoints, int32_t cpu,
                                        int64_t last_ns) {
   SchedulerRecords records;
-  while (!bytes.empty()) {
-    perf_event_header header{};
-    records.damaged = true;
-    if (bytes.size() < sizeof header) return records;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    if (header.size < sizeof header || header.size > bytes.size()) return records;
-    const auto body = bytes.subspan(sizeof header, header.size - sizeof header);
-    bytes = bytes.subspan(header.size);
-    records.damaged = false;
-    const bool lost = header.type == PERF_RECORD_LOST;
-    std::optional<SchedulerEvent> event;
-    if (lost) {
-      event = LossOf(body);
-    } else if (header.type == PERF_RECORD_FORK) {
-      event = ForkOf(body);
-    } else if (header.type == PERF_RECORD_SAMPLE) {
-      event = EventOf(body, tracepoints);
-    } else {
-      continue;
-    }
-    records.damaged = !event.has_value();
-    if (records.damaged) return records;
-    if (lost) event->at_ns = std::min(last_ns, event->until_ns);
-    event->cpu = cpu;
-    last_ns = std::max(last_ns, lost ? event->until_ns : event->at_ns);
-    records.events.push_back(*event);
-  }
+  records.damaged =
+      !WalkPerfRecords(bytes, [&](const perf_event_header& header, std::span<const uint8_t> body) {
+        const bool lost = header.type == PERF_RECORD_LOST;
+        std::optional<SchedulerEvent> event;
+        if (lost) {
+          event = LossOf(body);
+        } else if (header.type == PERF_RECORD_FORK) {
+          event = ForkOf(body);
+        } else if (header.type == PERF_RECORD_SAMPLE) {
+          event = EventOf(body, tracepoints);
+        } else {
+          return true;
+        }
+        if (!event.has_value()) return false;
+        if (lost) event->at_ns = std::min(last_ns, event->until_ns);
+        event->cpu = cpu;
+        last_ns = std::max(last_ns, lost ? event->until_ns : event->at_ns);
+        records.events.push_back(*event);
+        return true;
+      });
   return records;
 }
 
