@@ -134,20 +134,19 @@ class Joiner {
 
   // One's kernel was over before another's had begun.
   bool IsImpossible(const std::vector<Found>& found) const {
-    const Found* last = nullptr;
-    const Found* first = nullptr;
-    int64_t last_begin_ns = INT64_MIN;
-    int64_t first_end_ns = INT64_MAX;
-    for (const Found& one : found) {
-      const DeviceCollective& its = *one.collective;
-      const int64_t begin_ns = its.begin.ns - its.bound_ns;
-      const int64_t end_ns = its.begin.ns + its.duration_ns() + its.bound_ns;
-      if (begin_ns > last_begin_ns) last = &one;
-      if (end_ns < first_end_ns) first = &one;
-      last_begin_ns = std::max(last_begin_ns, begin_ns);
-      first_end_ns = std::min(first_end_ns, end_ns);
-    }
-    const int64_t late_ns = last_begin_ns - first_end_ns;
+    const auto begin_ns = [](const Found& one) {
+      return one.collective->begin.ns - one.collective->bound_ns;
+    };
+    const auto end_ns = [](const Found& one) {
+      return one.collective->begin.ns + one.collective->duration_ns() + one.collective->bound_ns;
+    };
+    const auto last =
+        std::max_element(found.begin(), found.end(),
+                         [&](const Found& a, const Found& b) { return begin_ns(a) < begin_ns(b); });
+    const auto first =
+        std::min_element(found.begin(), found.end(),
+                         [&](const Found& a, const Found& b) { return end_ns(a) < end_ns(b); });
+    const int64_t late_ns = begin_ns(*last) - end_ns(*first);
     if (late_ns <= kApartMinNs) return false;
     return late_ns > std::min(kApartMaxNs, ClockBoundNs(*last) + ClockBoundNs(*first));
   }

@@ -42,11 +42,7 @@ struct HotFunction {
 };
 
 struct HotTask {
-  enum class Where : uint8_t {
-    kTask,
-    kOutside,       // no task was open on the thread
-    kWithoutTasks,  // the thread has no tasks at all: helpers, pools of libraries
-  };
+  using Where = TaskWhere;
   Where where = Where::kTask;
   std::string domain;
   std::string name;  // numbers in it shown as "#"

@@ -31,20 +31,21 @@ std::array<uint64_t, kSoftwareKinds> ByKind(const SoftwareTotals& totals) {
 // ring overran is not.
 int64_t KnownUntil(const evidence::SoftwareEvents& software) {
   int64_t until_ns = software.watched.has_value() ? software.watched->until_ns : 0;
-  std::map<uint32_t, int64_t> lost_at;  // by thread: the first time
+  struct Lost {
+    int64_t at_ns = INT64_MAX;  // the first time
+    int64_t before_ns = 0;      // the last record before that
+  };
+  std::map<uint32_t, Lost> lost;  // by thread
   for (const evidence::SoftwareLoss& loss : software.losses) {
-    const auto [found, is_new] = lost_at.try_emplace(loss.thread, loss.at_ns);
-    if (!is_new) found->second = std::min(found->second, loss.at_ns);
+    Lost& of_thread = lost[loss.thread];
+    of_thread.at_ns = std::min(of_thread.at_ns, loss.at_ns);
   }
-  std::map<uint32_t, int64_t> before;  // the last record before that
-  for (const auto& [thread, at_ns] : lost_at) before[thread] = 0;
   for (const SoftwareEvent& event : software.events) {
-    const auto lost = lost_at.find(event.thread);
-    if (lost == lost_at.end() || event.at_ns >= lost->second) continue;
-    int64_t& before_ns = before[event.thread];
-    before_ns = std::max(before_ns, event.at_ns);
+    const auto found = lost.find(event.thread);
+    if (found == lost.end() || event.at_ns >= found->second.at_ns) continue;
+    found->second.before_ns = std::max(found->second.before_ns, event.at_ns);
   }
-  for (const auto& [thread, before_ns] : before) until_ns = std::min(until_ns, before_ns);
+  for (const auto& [thread, one] : lost) until_ns = std::min(until_ns, one.before_ns);
   return until_ns;
 }
 

@@ -31,8 +31,15 @@ struct SoftwareCount {
   double away_ns = 0;     // of switches: until the thread ran again, added up
 };
 
+// Of what a thread did, or had done to it.
+enum class TaskWhere : uint8_t {
+  kTask,
+  kOutside,       // no task was open on the thread
+  kWithoutTasks,  // the thread has no tasks at all: helpers, pools of libraries
+};
+
 struct SoftwareTask {
-  enum class Where : uint8_t { kTask, kOutside, kWithoutTasks };  // as HotTask::Where
+  using Where = TaskWhere;
   Where where = Where::kTask;
   std::string domain;
   std::string name;    // numbers in it shown as "#"

@@ -254,15 +254,13 @@ class Comparer {
     for (const Recording& recording : recordings_before_) {
       const auto found = recording.rows.find(row->name);
       if (found == recording.rows.end() || found->second.call_ns.size() < kStepsLeast) return;
-      const std::vector<int64_t>& call_ns = found->second.call_ns;
-      before.insert(before.end(), call_ns.begin(), call_ns.end());
-      lengths.push_back(call_ns.size());
-    }
-    // The mean of a part depends on how long a part is, where a name has short and long calls.
-    for (const Recording& recording : recordings_before_) {
+      // The mean of a part depends on how long a part is, where a name has short and long calls.
       const double ratio = static_cast<double>(recording.units.part_ns) /
                            static_cast<double>(recording_now_.units.part_ns);
       if (ratio > kPartsAlike || ratio < 1 / kPartsAlike) return;
+      const std::vector<int64_t>& call_ns = found->second.call_ns;
+      before.insert(before.end(), call_ns.begin(), call_ns.end());
+      lengths.push_back(call_ns.size());
     }
     const auto found = recording_now_.rows.find(row->name);
     if (found == recording_now_.rows.end() || found->second.call_ns.size() < kStepsLeast) return;

@@ -65,10 +65,8 @@ void TaskSpans::Iterator::Read() {
   span_.whole = kind.whole;
 }
 
-TaskSpans::TaskSpans(std::initializer_list<TaskSpan> spans) {
-  for (const TaskSpan& span : spans) push_back(span);
-  Close();
-}
+TaskSpans::TaskSpans(std::initializer_list<TaskSpan> spans)
+    : TaskSpans(std::vector<TaskSpan>(spans)) {}
 
 TaskSpans::TaskSpans(const std::vector<TaskSpan>& spans) {
   for (const TaskSpan& span : spans) push_back(span);

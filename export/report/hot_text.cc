@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "export/report/hot_words.h"
 #include "export/report/json_values.h"
 #include "export/report/software_text.h"
 #include "export/report/units.h"
@@ -34,35 +35,7 @@ constexpr size_t kNameMax = 56;  // columns of a function
 constexpr uint64_t kPartMin = 50;
 constexpr double kNsPerSecond = 1e9;
 
-std::string NameOf(const HotTask& task) {
-  switch (task.where) {
-    case HotTask::Where::kTask:
-      return task.domain.empty() ? task.name : absl::StrCat(task.name, " (", task.domain, ")");
-    case HotTask::Where::kOutside:
-      return "outside of recorded tasks";
-    case HotTask::Where::kWithoutTasks:
-      return "threads without recorded tasks";
-  }
-  return "";
-}
-
-const char* WhereName(HotTask::Where where) {
-  switch (where) {
-    case HotTask::Where::kTask:
-      return "task";
-    case HotTask::Where::kOutside:
-      return "outside";
-    case HotTask::Where::kWithoutTasks:
-      return "thread_without_tasks";
-  }
-  return "";
-}
-
-// "41.2 ± 1.7 %"
-std::string ShareText(uint64_t part, uint64_t whole) {
-  const Share share = ShareOf(part, whole);
-  return absl::StrFormat("%.1f ± %.1f %%", share.est * 100, (share.hi - share.lo) * 50);
-}
+std::string NameOf(const HotTask& task) { return HotPlaceText(task.where, task.domain, task.name); }
 
 // Names in C++ may take a page: what stands between the outermost <> and () is left out.
 std::string WithoutArguments(std::string_view name) {
@@ -132,11 +105,11 @@ void PrintFunctions(const HotTask& task, Table* table) {
     const HotFunction& function = task.functions[i];
     if (function.samples * kPartMin < task.samples) break;
     printed += function.samples;
-    table->Add({"  " + FunctionName(function), ShareText(function.samples, task.samples), "",
+    table->Add({"  " + FunctionName(function), HotShareText(function.samples, task.samples), "",
                 function.library, Details(function)});
   }
   if (printed == task.samples) return;
-  table->Add({"  other functions", ShareText(task.samples - printed, task.samples), "", "", ""});
+  table->Add({"  other functions", HotShareText(task.samples - printed, task.samples), "", "", ""});
 }
 
 // Nothing where there are no helpers, or they had no task to help in.
@@ -152,12 +125,12 @@ void PrintHelpers(const HotCode& hot, Page* page) {
     }
     const bool known = task.where == HotTask::Where::kTask;
     any |= known;
-    table.Add({known ? NameOf(task) : "none, or several", ShareText(task.samples, hot.samples),
+    table.Add({known ? NameOf(task) : "none, or several", HotShareText(task.samples, hot.samples),
                WaitingText(task), task.functions.front().library,
                FunctionName(task.functions.front())});
   }
   if (!any) return;
-  if (rest > 0) table.Add({"other tasks", ShareText(rest, hot.samples), "", "", ""});
+  if (rest > 0) table.Add({"other tasks", HotShareText(rest, hot.samples), "", "", ""});
   page->Raw("\n");
   page->Print(table);
   page->Line(
@@ -214,7 +187,7 @@ Json OfFunction(const HotFunction& function) {
 }
 
 Json OfTask(const HotTask& task, uint64_t all) {
-  Json json = {{"where", WhereName(task.where)},
+  Json json = {{"where", HotPlaceJsonName(task.where)},
                {"domain", task.domain},
                {"name", task.name},
                {"samples", task.samples},
@@ -260,10 +233,10 @@ void HotCodeInFull(Page* page) {
   for (const HotTask& task : hot.tasks) {
     if (printed++ == kTasksMax) break;
     rest -= task.samples;
-    table.Add({NameOf(task), ShareText(task.samples, hot.samples), WaitingText(task), "", ""});
+    table.Add({NameOf(task), HotShareText(task.samples, hot.samples), WaitingText(task), "", ""});
     PrintFunctions(task, &table);
   }
-  if (rest > 0) table.Add({"other tasks", ShareText(rest, hot.samples), "", "", ""});
+  if (rest > 0) table.Add({"other tasks", HotShareText(rest, hot.samples), "", "", ""});
   page->Print(table);
   page->Line(
       "share: of a task, of all samples; of a function, of its task's; ±: what chance may have "
@@ -280,7 +253,7 @@ void HotCodeInShort(Page* page) {
   std::vector<std::string> texts;
   for (const HotTask& task : hot.tasks) {
     if (texts.size() == kShortMax) break;
-    std::string text = absl::StrCat(NameOf(task), " ", ShareText(task.samples, hot.samples));
+    std::string text = absl::StrCat(NameOf(task), " ", HotShareText(task.samples, hot.samples));
     if (!task.functions.empty()) {
       const HotFunction& first = task.functions.front();
       absl::StrAppend(&text, ", most in ", FunctionName(first), " (", first.library, ")");

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/duration_text.h"
+#include "export/report/hot_words.h"
 #include "export/report/json_values.h"
 #include "export/report/units.h"
 
@@ -46,27 +47,7 @@ constexpr char kLegend[] =
     "processor.";
 
 std::string NameOf(const SoftwareTask& task) {
-  switch (task.where) {
-    case SoftwareTask::Where::kTask:
-      return task.domain.empty() ? task.name : absl::StrCat(task.name, " (", task.domain, ")");
-    case SoftwareTask::Where::kOutside:
-      return "outside of recorded tasks";
-    case SoftwareTask::Where::kWithoutTasks:
-      return "threads without recorded tasks";
-  }
-  return "";
-}
-
-const char* WhereName(SoftwareTask::Where where) {
-  switch (where) {
-    case SoftwareTask::Where::kTask:
-      return "task";
-    case SoftwareTask::Where::kOutside:
-      return "outside";
-    case SoftwareTask::Where::kWithoutTasks:
-      return "thread_without_tasks";
-  }
-  return "";
+  return HotPlaceText(task.where, task.domain, task.name);
 }
 
 // Of a damaged recording a sum may be anything.
@@ -90,8 +71,8 @@ std::string ACall(const SoftwareTask& task, SoftwareKind kind) {
 // The code samples of the same task; nullptr: it has none.
 const HotTask* SampledTask(const Report& report, const SoftwareTask& task) {
   for (const HotTask& hot : report.hot.tasks) {
-    const bool same = static_cast<int>(hot.where) == static_cast<int>(task.where);
-    if (same && hot.domain == task.domain && hot.name == task.name) return &hot;
+    const bool same = hot.where == task.where && hot.domain == task.domain && hot.name == task.name;
+    if (same) return &hot;
   }
   return nullptr;
 }
@@ -102,15 +83,10 @@ bool KernelIsSampled(const Report& report) {
                      [](const analysis::HotNode& node) { return node.kernel; });
 }
 
-std::string ShareText(uint64_t part, uint64_t whole) {
-  const Share share = ShareOf(part, whole);
-  return absl::StrFormat("%.1f ± %.1f %%", share.est * 100, (share.hi - share.lo) * 50);
-}
-
 std::string FaultShare(const Report& report, const SoftwareTask& task) {
   const HotTask* const hot = SampledTask(report, task);
   if (hot == nullptr || !KernelIsSampled(report)) return "";
-  return ShareText(hot->fault_samples, hot->samples);
+  return HotShareText(hot->fault_samples, hot->samples);
 }
 
 int64_t UsedNs(const Report& report, uint32_t node) {
@@ -162,21 +138,19 @@ void PrintNoticeable(Page* page) {
   const Report& report = page->report();
   if (!KernelIsSampled(report)) return;
   for (const HotTask& hot : report.hot.tasks) {
-    SoftwareTask task;
-    task.where = static_cast<SoftwareTask::Where>(hot.where);
-    task.domain = hot.domain;
-    task.name = hot.name;
     std::vector<std::string> parts;
     if (IsNoticeable(hot.fault_samples, hot.samples)) {
-      parts.push_back(absl::StrCat("page faults take ", ShareText(hot.fault_samples, hot.samples),
+      parts.push_back(absl::StrCat("page faults take ",
+                                   HotShareText(hot.fault_samples, hot.samples),
                                    " of its processor time"));
     }
     if (IsNoticeable(hot.release_samples, hot.samples)) {
       parts.push_back(absl::StrCat("giving memory back to the system takes ",
-                                   ShareText(hot.release_samples, hot.samples)));
+                                   HotShareText(hot.release_samples, hot.samples)));
     }
     if (!parts.empty()) {
-      page->Line(absl::StrCat(NameOf(task), ": ", absl::StrJoin(parts, "; "), "."));
+      page->Line(absl::StrCat(HotPlaceText(hot.where, hot.domain, hot.name), ": ",
+                              absl::StrJoin(parts, "; "), "."));
     }
   }
 }
@@ -191,7 +165,7 @@ Json OfCount(const SoftwareCount& count) {
 }
 
 Json OfTask(const Report& report, const SoftwareTask& task) {
-  Json json = {{"where", WhereName(task.where)},
+  Json json = {{"where", HotPlaceJsonName(task.where)},
                {"domain", task.domain},
                {"name", task.name},
                {"calls", task.calls}};
