@@ -9,18 +9,7 @@ import subprocess
 import sys
 
 from jsonschema import Draft202012Validator
-
-
-def closed(schema):
-    """The same schema, in which objects have no other keys than those that it describes."""
-    if isinstance(schema, list):
-        return [closed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: closed(part) for key, part in schema.items()}
-    if made.get("type") == "object" and "properties" in made:
-        made["additionalProperties"] = False
-    return made
+from schemas import closed, errors
 
 
 def compare(syncline, validator, now, before):
@@ -28,8 +17,7 @@ def compare(syncline, validator, now, before):
                              capture_output=True, text=True, check=False)
     assert printed.returncode in (0, 3), printed.stderr
     comparison = json.loads(printed.stdout)
-    wrong = [f"{list(error.absolute_path)}: {error.message}"[:300]
-             for error in validator.iter_errors(comparison)]
+    wrong = errors(validator, comparison)
     assert not wrong, "\n".join(wrong[:20])
     assert (printed.returncode == 0) == (comparison["status"] == "compared")
     return comparison

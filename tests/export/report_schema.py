@@ -12,23 +12,7 @@ import subprocess
 import sys
 
 from jsonschema import Draft202012Validator
-
-
-def closed(schema):
-    """The same schema, in which objects have no other keys than those that it describes."""
-    if isinstance(schema, list):
-        return [closed(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {key: closed(part) for key, part in schema.items()}
-    if made.get("type") == "object" and "properties" in made:
-        made["additionalProperties"] = False
-    return made
-
-
-def errors(validator, report):
-    return [f"{list(error.absolute_path)}: {error.message}"[:300]
-            for error in validator.iter_errors(report)]
+from schemas import closed, errors
 
 
 def spoilt(report):

@@ -2,6 +2,7 @@
 """Which code ran, and where page faults and switches were: programs that know it themselves."""
 
 import collections
+import contextlib
 import glob
 import json
 import math
@@ -46,27 +47,34 @@ def start(bed, work, user):
     return fleet, home
 
 
-def record(bed, work, user):
-    """(hot code of the report, what the witness says of the window, recording.json's node)"""
+@contextlib.contextmanager
+def recorded(bed, work, user, program):
+    """(fleet, recording, its hot code, the witness' lines, recording.json's node)"""
     fleet, home = start(bed, work, user)
     try:
         witness = f"{home}/witness"
-        fleet.fab("launch", "--command", f"{PROGRAM} {witness}", "--ready", "ready")
+        fleet.fab("launch", "--command", f"{program} {witness}", "--ready", "ready")
         run = fleet.record("run", SECONDS, "--samples")
         lines = bed["left"].run(["cat", witness]).stdout.splitlines()
         report = json.loads(fleet.syncline("report", run, "--json").stdout)
         print(fleet.syncline("report", run, "--section", "hot").stdout)
-        fleet.syncline("merge", run, "--format", "perfetto,chrome,parquet,flame")
-        out = os.path.join(run, "out")
-        check_flames(os.path.join(out, "flame"), report["hot"])
-        functions = sampled_functions(report["hot"])
-        check_chrome(os.path.join(out, "chrome"), functions, report["hot"])
-        check_parquet(os.path.join(out, "parquet"), functions, report["hot"])
-        check_perfetto(os.path.join(out, "timeline.perfetto-trace"), functions)
         (node,) = load(os.path.join(run, "recording.json"))["nodes"]
+        yield fleet, run, report["hot"], lines, node
     finally:
         fleet.fab("down")
-    return report["hot"], used(lines, node), node
+
+
+def record(bed, work, user):
+    """(hot code of the report, what the witness says of the window, recording.json's node)"""
+    with recorded(bed, work, user, PROGRAM) as (fleet, run, hot, lines, node):
+        fleet.syncline("merge", run, "--format", "perfetto,chrome,parquet,flame")
+        out = os.path.join(run, "out")
+        check_flames(os.path.join(out, "flame"), hot)
+        functions = sampled_functions(hot)
+        check_chrome(os.path.join(out, "chrome"), functions, hot)
+        check_parquet(os.path.join(out, "parquet"), functions, hot)
+        check_perfetto(os.path.join(out, "timeline.perfetto-trace"), functions)
+    return hot, used(lines, node), node
 
 
 def check_flames(folder, hot):
@@ -161,14 +169,21 @@ def check_perfetto(timeline, functions):
         assert 0 < found[function] <= functions[function], (found, functions)
 
 
-def used(lines, node):
-    """{function: ns of processor time in the window}"""
+def passed(lines, columns, node, length_ns=None):
+    """How much the witness' columns grew in the window, or in the first part of it."""
     rows = [[int(word) for word in line.split()] for line in lines]
-    rows = [row for row in rows if len(row) == 1 + len(FUNCTIONS)]
+    rows = [row for row in rows if len(row) == 1 + columns]
     begin_ns = node["start"]["gate_end_monotonic_ns"]
     end_ns = node["stop"]["gate_begin_monotonic_ns"]
+    if length_ns is not None:
+        end_ns = min(end_ns, begin_ns + length_ns)
     inside = [row for row in rows if begin_ns <= row[0] <= end_ns]
-    return {name: inside[-1][i + 1] - inside[0][i + 1] for i, name in enumerate(FUNCTIONS)}
+    return [last - first for first, last in zip(inside[0][1:], inside[-1][1:])]
+
+
+def used(lines, node):
+    """{function: ns of processor time in the window}"""
+    return dict(zip(FUNCTIONS, passed(lines, len(FUNCTIONS), node)))
 
 
 def check_shares(hot, witness, names):
@@ -258,29 +273,15 @@ def test_an_ordinary_user_sees_what_runs_outside_of_the_kernel(bed, tmp_path):
 
 
 def record_faults(bed, work, user):
-    """(hot code of the report, {task: {count: by the program itself, in the window}})"""
-    fleet, home = start(bed, work, user)
-    try:
-        witness = f"{home}/faults"
-        fleet.fab("launch", "--command", f"{FAULTS} {witness}", "--ready", "ready")
-        run = fleet.record("run", SECONDS, "--samples")
-        lines = bed["left"].run(["cat", witness]).stdout.splitlines()
-        report = json.loads(fleet.syncline("report", run, "--json").stdout)
-        print(fleet.syncline("report", run, "--section", "hot").stdout)
-        (node,) = load(os.path.join(run, "recording.json"))["nodes"]
-    finally:
-        fleet.fab("down")
-    rows = [[int(word) for word in line.split()] for line in lines]
+    """(hot code of the report, {task: {count: by the program itself, in the table's time}})"""
+    with recorded(bed, work, user, FAULTS) as (_, _, hot, lines, node):
+        pass
     width = len(FAULT_COUNTS)
-    rows = [row for row in rows if len(row) == 1 + len(FAULT_TASKS) * width]
-    begin_ns = node["start"]["gate_end_monotonic_ns"]
     # Less than the window where the kernel had no room for records.
-    table_ns = report["hot"]["software"]["nodes"][0]["table_ns"]
-    end_ns = min(begin_ns + table_ns, node["stop"]["gate_begin_monotonic_ns"])
-    inside = [row for row in rows if begin_ns <= row[0] <= end_ns]
-    passed = [last - first for first, last in zip(inside[0], inside[-1])][1:]
-    return report["hot"], {
-        task: dict(zip(FAULT_COUNTS, passed[i * width : (i + 1) * width]))
+    table_ns = hot["software"]["nodes"][0]["table_ns"]
+    grown = passed(lines, len(FAULT_TASKS) * width, node, table_ns)
+    return hot, {
+        task: dict(zip(FAULT_COUNTS, grown[i * width : (i + 1) * width]))
         for i, task in enumerate(FAULT_TASKS)
     }
 
