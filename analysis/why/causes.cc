@@ -192,7 +192,15 @@ class CauseFinder {
   RankFinding FindingOf(size_t rank) const {
     RankFinding finding;
     finding.index = rank;
-    finding.lead = Bootstrap(own_others_.Excess(rank), block_);
+    std::vector<int64_t> leads = own_others_.Excess(rank);
+    finding.lead = Bootstrap(leads, block_);
+    if (answer_.stalls.has_value() && !answer_.stalls->judged.empty()) {
+      const std::vector<size_t>& stalls = answer_.stalls->judged;
+      for (size_t i = stalls.size(); i-- > 0;) {
+        leads.erase(leads.begin() + static_cast<ptrdiff_t>(stalls[i]));
+      }
+      finding.quiet_lead = Bootstrap(leads, block_);
+    }
     finding.p = p_;
     // Ranks that send to each other may do different parts of the work.
     finding.late = !judged_.transfers && p_ < kProbability && finding.lead.lo_ns > limit_ns_;

@@ -8,7 +8,9 @@
 #include "analysis/why/carried.h"
 #include "analysis/why/causes.h"
 #include "analysis/why/judged.h"
+#include "analysis/why/judged_checks.h"
 #include "analysis/why/path.h"
+#include "analysis/why/stalls.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
@@ -100,6 +102,7 @@ void SetStepLengths(const Judged& judged, Answer* answer) {
   answer->longest_step_ns = *std::max_element(lengths.begin(), lengths.end());
   constexpr int64_t kOutlier = 10;
   const bool moved = answer->mean_step_ns > answer->median_step_ns + answer->median_step_ns / 10;
+  if (answer->stalls.has_value()) return;  // which say more
   if (!moved || answer->longest_step_ns <= kOutlier * answer->median_step_ns) return;
   answer->notes.push_back(absl::StrFormat(
       "the longest step took %.1f ms, the median one %.1f ms: the means are not those of a usual "
@@ -131,6 +134,7 @@ Answer Explain(const JobInput& input, size_t threads) {
   answer.refusal = judged.refusal;
   answer.refusal_text = judged.refusal_text;
   answer.unpaired_steps = judged.pairing.unpaired;
+  answer.unlike_steps = judged.pairing.unlike.size();
   for (const PairedSteps& one : judged.pairing.classes) {
     answer.classes.push_back(
         {one.name, one.steps.size(), one.total_ns / static_cast<int64_t>(input.ranks.size())});
@@ -146,6 +150,7 @@ Answer Explain(const JobInput& input, size_t threads) {
   if (answer.refusal != Refusal::kNone) return answer;
   answer.transfers = judged.transfers;
   answer.few_transfers = !judged.collective_job && TransfersOf(input) > 0;
+  answer.stalls = StallsOf(input, judged);
   SetStepLengths(judged, &answer);
   FindCauses(input, judged, &answer);
   AddNotes(input, judged, &answer);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/why/blocked.h"
 #include "analysis/why/carried.h"
+#include "analysis/why/judged_checks.h"
 #include "analysis/why/parts.h"
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
@@ -22,89 +23,11 @@ namespace syncline::analysis::why {
 namespace {
 
 constexpr size_t kStepsWanted = 60;
-constexpr int64_t kCoveredPercentMin = 95;
-constexpr size_t kEndsShown = 3;
 constexpr int64_t kTransfersDivisor = 50;  // of all time: less waiting for transfers says nothing
 // Less of the steps' time than this, and the samples say too little of the steps: a sampler that
 // was killed, a full disk.
 constexpr double kSampledMin = 0.9;
-
-std::string RankName(const RankInput& rank) {
-  return absl::StrCat("rank ", rank.rank, " (", rank.node, ", pid ", rank.pid, ")");
-}
-
-void Refuse(Refusal refusal, std::string text, Judged* judged) {
-  if (judged->refusal != Refusal::kNone) return;
-  judged->refusal = refusal;
-  judged->refusal_text = std::move(text);
-}
-
-// Refuses a GPU job by what its processes say of themselves.
-void CheckAccelerators(const JobInput& input, Judged* judged) {
-  for (const RankInput& rank : input.ranks) {
-    if (rank.accelerators.empty()) continue;
-    Refuse(Refusal::kGpuJob,
-           absl::StrCat(RankName(rank), " uses an accelerator (",
-                        absl::StrJoin(rank.accelerators, ", "),
-                        " is initialised): of such a job only what its devices do is explained, "
-                        "which is recorded if it was started with `syncline run --kineto`"),
-           judged);
-  }
-}
-
-// Part of the window that holes leave, percent.
-int64_t CoveredPercent(const RankInput& rank) {
-  const int64_t window_ns = rank.window.length_ns();
-  return window_ns <= 0 ? 100 : (window_ns - MissingNs(rank)) * 100 / window_ns;
-}
-
-// "rank 1 (beta, pid 4711) ended between 4.69 s and 5.20 s after T".
-std::string EndText(const RankInput& rank) {
-  const auto seconds = [&](int64_t at_ns) {
-    return static_cast<double>(at_ns - rank.window.begin_ns) / 1e9;
-  };
-  return absl::StrFormat("%s ended between %.2f s and %.2f s after T", RankName(rank),
-                         seconds(rank.ended->begin_ns), seconds(rank.ended->end_ns));
-}
-
-// Ranks that ended in the window: all else that is wrong follows from that.
-void CheckEnds(const JobInput& input, Judged* judged) {
-  std::vector<const RankInput*> ended;
-  for (const RankInput& rank : input.ranks) {
-    if (rank.ended.has_value() && CoveredPercent(rank) < kCoveredPercentMin) ended.push_back(&rank);
-  }
-  if (ended.empty()) return;
-  const auto since_begin = [](const RankInput* rank) {
-    return rank->ended->begin_ns - rank->window.begin_ns;
-  };
-  std::stable_sort(ended.begin(), ended.end(), [&](const RankInput* a, const RankInput* b) {
-    return since_begin(a) < since_begin(b);
-  });
-  std::vector<std::string> texts;
-  for (size_t i = 0; i < std::min(ended.size(), kEndsShown); ++i) {
-    texts.push_back(EndText(*ended[i]));
-  }
-  if (ended.size() > kEndsShown) {
-    texts.push_back(absl::StrCat("so did ", ended.size() - kEndsShown, " more, later"));
-  }
-  Refuse(Refusal::kNotCovered,
-         absl::StrCat(absl::StrJoin(texts, "; "), ": ", CoveredPercent(*ended[0]),
-                      " % of the window was recorded of ", ended.size() > 1 ? "the first" : "it",
-                      ", and 95 % are needed: record again while all ranks run"),
-         judged);
-}
-
-void CheckCoverage(const JobInput& input, Judged* judged) {
-  for (const RankInput& rank : input.ranks) {
-    const int64_t percent = CoveredPercent(rank);
-    if (percent >= kCoveredPercentMin) continue;
-    Refuse(Refusal::kNotCovered,
-           absl::StrCat(RankName(rank), " was recorded for ", percent,
-                        " % of the window only, and 95 % are needed: record again; `syncline "
-                        "report` says what is missing and why"),
-           judged);
-  }
-}
+constexpr int64_t kLongSilenceNs = 1'000'000;
 
 std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   std::vector<Driver> drivers;
@@ -142,10 +65,30 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   return drivers;
 }
 
+constexpr size_t kFewDivisor = 8;
+
+// Steps of all ranks that are not of the judged class, where they are few.
+void TakeUnjudged(std::span<const std::vector<Step>> steps, Judged* judged) {
+  std::vector<std::vector<size_t>> unjudged = judged->pairing.unlike;
+  for (size_t i = 1; i < judged->pairing.classes.size(); ++i) {
+    const auto& others = judged->pairing.classes[i].steps;
+    unjudged.insert(unjudged.end(), others.begin(), others.end());
+  }
+  if (unjudged.size() * kFewDivisor > judged->steps()) return;
+  std::sort(unjudged.begin(), unjudged.end());
+  for (const std::vector<size_t>& of_ranks : unjudged) {
+    judged->unjudged.push_back(of_ranks[0]);
+    for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
+      judged->ranks[rank].unjudged.push_back(steps[rank][of_ranks[rank]].interval);
+    }
+  }
+}
+
 // The judged class's steps of each rank, and the collectives that all of them have.
 void TakeSteps(std::span<const std::vector<Step>> steps, const PairedSteps& judged_class,
                Judged* judged) {
   for (const std::vector<size_t>& of_ranks : judged_class.steps) {
+    judged->numbers.push_back(of_ranks[0]);
     for (size_t rank = 0; rank < of_ranks.size(); ++rank) {
       judged->ranks[rank].steps.push_back(steps[rank][of_ranks[rank]].interval);
     }
@@ -214,6 +157,7 @@ void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judg
         judged);
   } else {
     TakeSteps(steps, judged->pairing.classes[0], judged);
+    TakeUnjudged(steps, judged);
     if (judged->steps() < kStepsMin) {
       Refuse(Refusal::kTooFewSteps,
              absl::StrCat("only ", judged->steps(), " steps of one class were recorded, and ",
@@ -413,6 +357,11 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     if (rank.collectives[wait.awaited].transfer) transfers_ns += wait.interval.length_ns();
   }
   const std::vector<OwnInterval> collections = CollectionsOf(time.spans, judged->names);
+  if (options.stretches && !of_rank.unjudged.empty()) {
+    time.pieces = PiecesOf({time.segments, waits, rank.holes, collections, of_rank.unjudged},
+                           std::move(time.pieces));
+    of_rank.unjudged_tables = TablesOf(time.pieces, of_rank.unjudged.size());
+  }
   time.pieces = PiecesOf({time.segments, waits, rank.holes, collections, of_rank.steps},
                          std::move(time.pieces));
   std::vector<Piece>& pieces = time.pieces;
@@ -426,6 +375,13 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits, of_rank.optimizer_ns));
     of_rank.waits = std::move(found);
     of_rank.pending_ns = PendingNs(silences, sites.rare);
+    for (const Silence& silence : silences.silences) {
+      const bool may_wait = !silence.pending.empty() && !sites.blocking.contains(silence.site);
+      if (!may_wait) continue;
+      const int64_t entered_ns = rank.collectives[silence.pending.front()].entered_ns;
+      const OwnInterval pending = {std::max(silence.begin_ns, entered_ns), silence.end_ns};
+      if (pending.length_ns() >= kLongSilenceNs) of_rank.perhaps_waits.push_back(pending);
+    }
   }
   if (options.operators) {
     const std::lock_guard lock(*operators);
@@ -456,26 +412,16 @@ void FillParts(Parts parts, Judged* judged) {
 
 }  // namespace
 
-int64_t MissingNs(const RankInput& rank) {
-  int64_t missing_ns = 0;
-  int64_t until_ns = rank.window.begin_ns;
-  for (const OwnInterval& hole : rank.holes) {
-    const int64_t begin_ns = std::max(hole.begin_ns, until_ns);
-    const int64_t end_ns = std::min(hole.end_ns, rank.window.end_ns);
-    if (end_ns > begin_ns) missing_ns += end_ns - begin_ns;
-    until_ns = std::max(until_ns, end_ns);
-  }
-  return missing_ns;
-}
-
-int64_t JudgedRank::OwnWork(size_t step) const {
-  const PartTable& table = tables[step];
-  return steps[step].length_ns() - table[static_cast<size_t>(Part::kWaitAndTransfer)] -
+int64_t OwnWorkOf(const PartTable& table) {
+  return std::accumulate(table.begin(), table.end(), int64_t{0}) -
+         table[static_cast<size_t>(Part::kWaitAndTransfer)] -
          table[static_cast<size_t>(Part::kNotCovered)];
 }
 
+int64_t JudgedRank::OwnWork(size_t step) const { return OwnWorkOf(tables[step]); }
+
 Judged Judge(const JobInput& input, const JudgeOptions& options) {
-  Judged judged{TaskNames(input.names), {}, {}, {}, {}, false, false, {}, Refusal::kNone, {}};
+  Judged judged{.names = TaskNames(input.names)};
   for (const RankInput& rank : input.ranks) judged.ranks.emplace_back().input = &rank;
   CheckAccelerators(input, &judged);
   CheckEnds(input, &judged);

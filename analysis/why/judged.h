@@ -35,6 +35,12 @@ struct JudgedRank {
   std::vector<PartTable> tables;     // beside `steps`; each adds up to the step
   std::vector<PartTable> uncut;      // the same before anything was taken away
   std::vector<PartTable> unblocked;  // with JudgeOptions::operators: blocked left where it was
+  // As Judged::unjudged; nothing is taken away from the parts.
+  std::vector<OwnInterval> unjudged;
+  std::vector<PartTable> unjudged_tables;
+  // With JudgeOptions::stretches: long silences that are own work here, in which a collective was
+  // pending, so that they may be waits; in order, apart from each other.
+  std::vector<OwnInterval> perhaps_waits;
   RankSamples samples;
   std::optional<BlockedSleep> sleep;  // nullopt: whether it was blocked is not known
   int64_t unplaced_ns = 0;            // of all steps
@@ -55,6 +61,9 @@ struct JudgedRank {
   // Of a step: all but wait and transfer, and what is not covered.
   int64_t OwnWork(size_t step) const;
 };
+
+// All of a step but wait and transfer, and what is not covered. `table` adds up to the step.
+int64_t OwnWorkOf(const PartTable& table);
 
 // Time that drivers spent in one operator itself, not in operators within it, and not waiting for
 // what it needs: all of them together are the compute part.
@@ -79,6 +88,11 @@ struct Judged {
   std::vector<JudgedRank> ranks;
   std::vector<PlaceCounts> places;  // by rank
   Pairing pairing;
+  // Of the judged steps, the how manyth of the first rank's steps each is.
+  std::vector<size_t> numbers;
+  // Steps of other classes, and those with the same collectives on all ranks that differ in what
+  // they load or in forward passes, where all of them are few: the same of these, in order.
+  std::vector<size_t> unjudged;
   // Of the judged steps, the collectives that all ranks entered: by step.
   std::vector<std::vector<std::pair<uint32_t, uint64_t>>> collectives;
   bool collective_job = false;  // else nobody waits for anybody
@@ -92,9 +106,6 @@ struct Judged {
 };
 
 Judged Judge(const JobInput& input, const JudgeOptions& options = {});
-
-// How much of the window lies in holes.
-int64_t MissingNs(const RankInput& rank);
 
 }  // namespace syncline::analysis::why
 

@@ -19,6 +19,7 @@
 #include "analysis/why/job_input.h"
 #include "analysis/why/part.h"
 #include "analysis/why/refusal.h"
+#include "analysis/why/stalls_model.h"
 #include "analysis/why/stood_in.h"
 #include "analysis/why/thread_use.h"
 
@@ -127,7 +128,9 @@ struct WorkDifference {
 struct RankFinding {
   size_t index = 0;  // of the rank, in Answer::ranks
   bool late = false;
-  MeanEstimate lead;          // own work, less the others' median
+  MeanEstimate lead;  // own work, less the others' median
+  // The same without stalls; nullopt: no judged step is one.
+  std::optional<MeanEstimate> quiet_lead;
   double p = 1;               // of the permutation test; 1: not tested
   std::vector<Cause> causes;  // the largest first
   std::vector<NotACause> not_causes;
@@ -247,7 +250,8 @@ struct Answer {
   int64_t window_ns = 0;
   std::vector<StepClass> classes;  // the judged one first
   uint64_t steps = 0;              // judged
-  uint64_t unpaired_steps = 0;     // that not all ranks have with the same collectives
+  uint64_t unpaired_steps = 0;     // that are in no class
+  uint64_t unlike_steps = 0;       // of them, that ranks have with other loads or forward passes
   int64_t mean_step_ns = 0;        // over ranks and steps
   int64_t median_step_ns = 0;      // of the judged steps of all ranks
   int64_t longest_step_ns = 0;
@@ -257,6 +261,7 @@ struct Answer {
   bool few_transfers = false;  // no collective, and fewer transfers than one in two steps
   Verdict verdict = Verdict::kNotJudged;
   std::vector<RankFinding> findings;  // those who are named or late; the largest amount first
+  std::optional<Stalls> stalls;
   // With kNobody: the rank with most own work, and whether its interval is too wide to say so.
   std::optional<RankFinding> closest;
   bool undecided = false;

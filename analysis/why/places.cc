@@ -22,6 +22,8 @@ constexpr uint64_t kAlone = 20;           // the others have fewer than one samp
 constexpr uint64_t kTrainingDivisor = 4;  // of all samples beside host code
 constexpr uint64_t kTogetherLeast = 20;   // of all ranks, in host code
 constexpr uint64_t kTogetherDivisor = 4;  // of them in one place
+constexpr uint64_t kDuringLeast = 4;      // samples
+constexpr uint64_t kBesideDivisor = 4;    // in as large a part of the other samples, at most
 
 // Of one place.
 struct Stood {
@@ -317,6 +319,55 @@ std::optional<StoodIn> MostStoodIn(std::span<const PlaceCounts> ranks,
   }
   if (most == nullptr) return std::nullopt;
   return Told(most->first, most->second, together);
+}
+
+namespace {
+
+// Of the driver's samples in `intervals`.
+void AddIn(std::span<const OwnInterval> intervals, const PlacesDuring& times,
+           std::span<const std::string> names, Places* places) {
+  auto at = intervals.begin();
+  for (const PlaceSample& sample : times.rank->places) {
+    if (sample.tid != times.driver_tid) continue;
+    while (at != intervals.end() && at->end_ns <= sample.at_ns) ++at;
+    if (at == intervals.end()) return;
+    if (sample.at_ns < at->begin_ns) continue;
+    Add({static_cast<size_t>(at - intervals.begin()), sample.name}, names, false, places);
+  }
+}
+
+}  // namespace
+
+std::optional<StoodIn> StoodDuring(std::span<const PlacesDuring> ranks,
+                                   std::span<const std::string> names) {
+  Places during;
+  Places beside;
+  for (const PlacesDuring& rank : ranks) {
+    AddIn(rank.during, rank, names, &during);
+    AddIn(rank.beside, rank, names, &beside);
+  }
+  if (during.host_samples < kDuringLeast) return std::nullopt;
+  const auto beside_of = [&](std::string_view place) {
+    const auto found = beside.by_name.find(place);
+    return found == beside.by_name.end() ? uint64_t{0} : found->second.samples;
+  };
+  const std::pair<const std::string_view, Stood>* innermost = nullptr;
+  const auto rank_of = [](const std::pair<const std::string_view, Stood>& one) {
+    return std::tuple(-one.second.mean_depth(), IsLine(one.first), one.second.samples);
+  };
+  for (const auto& one : during.by_name) {
+    const uint64_t there = one.second.samples;
+    if (there * 2 < during.host_samples) continue;
+    if (beside_of(one.first) * during.host_samples * kBesideDivisor > there * beside.host_samples) {
+      continue;
+    }
+    if (innermost == nullptr || rank_of(one) > rank_of(*innermost)) innermost = &one;
+  }
+  if (innermost == nullptr) return std::nullopt;
+  StoodIn told = Told(innermost->first, innermost->second, during);
+  told.others = beside_of(innermost->first);
+  told.others_host = beside.host_samples;
+  return told;
 }
 
 }  // namespace syncline::analysis::why

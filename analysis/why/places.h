@@ -69,6 +69,21 @@ class StoodPlaces {
 std::optional<StoodIn> MostStoodIn(std::span<const PlaceCounts> ranks,
                                    std::span<const std::string> names);
 
+// Of one rank's driver, times that are to be told apart; each in order, apart from each other.
+struct PlacesDuring {
+  const RankInput* rank = nullptr;
+  int32_t driver_tid = 0;
+  std::vector<OwnInterval> during;
+  std::vector<OwnInterval> beside;
+};
+
+// Where the ranks stood in half or more of at least 4 samples `during` these times, whatever they
+// did, and in at most a quarter as large a part of those `beside`: the innermost such function of
+// the program's own, or line of it. `host_samples` and `others_host` are here all samples, during
+// and beside; `others` those beside that are there, too.
+std::optional<StoodIn> StoodDuring(std::span<const PlacesDuring> ranks,
+                                   std::span<const std::string> names);
+
 }  // namespace syncline::analysis::why
 
 #endif  // SYNCLINE_ANALYSIS_WHY_PLACES_H_

@@ -223,15 +223,23 @@ Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std:
     std::vector<size_t> of_ranks;
     int64_t total_ns = 0;
     std::map<uint32_t, std::vector<uint64_t>> known;
+    bool alike = true;
     for (const auto& [rank, index] : together.With(0, i)) {
       const Step& step = steps[rank][index];
-      if (rank != of_ranks.size() || step.pattern != steps[0][i].pattern || !Agrees(step, &known)) {
+      const Pattern& first = steps[0][i].pattern;
+      if (rank != of_ranks.size() || step.pattern.collectives != first.collectives ||
+          !Agrees(step, &known)) {
         break;
       }
+      alike = alike && step.pattern == first;
       of_ranks.push_back(index);
       total_ns += step.interval.length_ns();
     }
     if (of_ranks.size() < steps.size() || of_ranks.size() < together.With(0, i).size()) continue;
+    if (!alike) {
+      pairing.unlike.push_back(std::move(of_ranks));
+      continue;
+    }
     ++paired;
     PairedSteps& into = classes[steps[0][i].pattern];
     into.total_ns += total_ns;

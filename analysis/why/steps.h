@@ -70,6 +70,9 @@ struct PairedSteps {
 struct Pairing {
   std::vector<PairedSteps> classes;  // the one with the most time first
   uint64_t unpaired = 0;             // of the rank with the most steps, that are in no class
+  // Of them, those that all ranks have with the same collectives, but not with as many forwards and
+  // loader calls: as PairedSteps::steps.
+  std::vector<std::vector<size_t>> unlike;
 };
 
 // `steps`: of each rank. Those without a collective belong together by their order.
