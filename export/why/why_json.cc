@@ -27,6 +27,8 @@ using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
+using analysis::why::StallGroup;
+using analysis::why::Stalls;
 using analysis::why::StepClass;
 using analysis::why::StoodIn;
 using analysis::why::Taker;
@@ -173,6 +175,8 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"command", rank.command},
           {"late", finding.late},
           {"lead_ns", JsonOf(finding.lead)},
+          {"lead_without_stalls_ns",
+           finding.quiet_lead.has_value() ? JsonOf(*finding.quiet_lead) : Json()},
           {"p", finding.p},
           {"causes", ArrayOf(finding.causes, [](const Cause& cause) { return JsonOf(cause); })},
           {"not_causes", ArrayOf(finding.not_causes,
@@ -237,6 +241,57 @@ Json JsonOf(const RankSummary& rank) {
             {"group_version", IfKnown(rank.taken_away_known, rank.group_version)}}}};
 }
 
+const char* KindOf(StallGroup::Kind kind) {
+  switch (kind) {
+    case StallGroup::Kind::kRanks:
+      return "ranks";
+    case StallGroup::Kind::kEverybody:
+      return "everybody";
+    case StallGroup::Kind::kCollectives:
+      return "collectives";
+    case StallGroup::Kind::kUntold:
+      break;
+  }
+  return "unknown";
+}
+
+Json StallJson(const Answer& answer, const StallGroup& group) {
+  const bool made = !group.ranks.empty();
+  Json parts = Json::object();
+  for (size_t i = 0; made && i < kParts; ++i) {
+    const auto part = static_cast<Part>(i);
+    const bool known = PartKnown(part, group.taken_away, group.taken_away);
+    parts[std::string(PartJsonName(part)) + "_ns"] = IfKnown(known, group.longer[i]);
+  }
+  return {{"made_by", KindOf(group.kind)},
+          {"ranks", ArrayOf(group.ranks, [&](size_t rank) { return answer.ranks[rank].rank; })},
+          {"stalls", group.stalls},
+          {"shortest_ns", group.shortest_ns},
+          {"longest_ns", group.longest_ns},
+          {"total_longer_ns", group.total_longer_ns},
+          {"every_steps", OrNull(group.every_steps)},
+          {"in_rhythm", group.in_rhythm},
+          {"longer_ns", IfKnown(made, group.longer_ns)},
+          {"others_most_ns", IfKnown(made, group.others_most_ns)},
+          {"longer_parts", made ? parts : Json()},
+          {"on_cpu_ns", OrNull(group.on_cpu_ns)},
+          {"run_queue_ns", OrNull(group.run_queue_ns)},
+          {"python", JsonOf(group.stood)}};
+}
+
+Json StallsJson(const Answer& answer) {
+  if (!answer.stalls.has_value()) return nullptr;
+  const Stalls& stalls = *answer.stalls;
+  return {{"stalls", stalls.stalls},
+          {"steps", stalls.steps},
+          {"judged_steps", stalls.judged.size()},
+          {"usual_ns", stalls.usual_ns},
+          {"longer_ns", stalls.longer_ns},
+          {"total_ns", stalls.total_ns},
+          {"groups", ArrayOf(stalls.groups,
+                             [&](const StallGroup& group) { return StallJson(answer, group); })}};
+}
+
 Json PathJson(const Answer& answer) {
   if (!answer.path.has_value()) return nullptr;
   const CriticalPath& path = *answer.path;
@@ -285,6 +340,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
   json["steps"] = {
       {"judged", answer.steps},
       {"unpaired", answer.unpaired_steps},
+      {"unlike", answer.unlike_steps},
       {"class", answer.classes.empty() ? "" : answer.classes[0].name},
       {"mean_ns", IfKnown(answer.mean_step_ns > 0, answer.mean_step_ns)},
       {"median_ns", IfKnown(answer.median_step_ns > 0, answer.median_step_ns)},
@@ -304,6 +360,7 @@ std::string WhyJson(const Answer& answer, const std::string& recording,
       {"everybody_taker",
        answer.everybody_taker.has_value() ? JsonOf(*answer.everybody_taker) : Json()},
       {"everybody_python", JsonOf(answer.everybody_stood)}};
+  json["stalls"] = StallsJson(answer);
   json["standstill"] = standstill.empty() ? Json() : Json::parse(standstill, nullptr, false);
   json["ranks"] = ArrayOf(answer.ranks, [](const RankSummary& rank) { return JsonOf(rank); });
   json["replay_error_ns"] = OrNull(answer.replay_error_ns);

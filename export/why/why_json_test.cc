@@ -167,6 +167,27 @@ TEST(WhyJson, FewerThreads) {
   EXPECT_EQ(json["ranks"][1]["allowed_cpus"], 2);
 }
 
+TEST(WhyJson, Stalls) {
+  Answer answer = ThrottledAnswer();
+  EXPECT_TRUE(Json::parse(WhyJson(answer, "run", ""))["stalls"].is_null());
+  answer.stalls = testing::StallsOf(1);
+  answer.findings[0].quiet_lead = Tenths(1, 0, 2);
+  const Json json = Json::parse(WhyJson(answer, "run", ""));
+  EXPECT_EQ(json["verdict"]["ranks"][0]["lead_without_stalls_ns"]["est"], 100'000);
+  const Json& stalls = json["stalls"];
+  EXPECT_EQ(stalls["stalls"], 4);
+  EXPECT_EQ(stalls["steps"], 108);
+  EXPECT_EQ(stalls["usual_ns"], 96'200'000);
+  const Json& group = stalls["groups"][0];
+  EXPECT_EQ(group["made_by"], "ranks");
+  EXPECT_EQ(group["ranks"], Json({1}));
+  EXPECT_EQ(group["longest_ns"], 610'000'000);
+  EXPECT_TRUE(group["every_steps"].is_null());
+  EXPECT_TRUE(group["python"].is_null());
+  EXPECT_EQ(group["longer_parts"]["host_code_ns"], 450'000'000);
+  EXPECT_TRUE(group["longer_parts"]["throttled_ns"].is_null()) << "not told apart there";
+}
+
 TEST(WhyJson, PartsAddUpToTheStep) {
   const Json json = Json::parse(WhyJson(ThrottledAnswer(), "run-1"));
   for (const Json& rank : json["ranks"]) {

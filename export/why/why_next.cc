@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "export/report/units.h"
+#include "export/why/stalls_text.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -233,7 +234,7 @@ std::string ForEverybody(const Answer& answer, Part part) {
 }  // namespace
 
 std::vector<std::string> NextSentences(const Answer& answer) {
-  std::vector<std::string> next;
+  std::vector<std::string> next = StallNext(answer);
   for (const RankFinding& finding : answer.findings) {
     if (finding.mostly_explained()) {
       for (const Cause& cause : finding.causes) {
@@ -241,7 +242,8 @@ std::vector<std::string> NextSentences(const Answer& answer) {
       }
       if (finding.stood.has_value()) next.push_back(ForPlace(answer, finding));
     }
-    if (!finding.mostly_explained()) next.push_back(ForUnknown(answer, finding));
+    const bool unknown = !finding.mostly_explained() && !MostInStalls(finding);
+    if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
   if (next.size() > kShownMax) {

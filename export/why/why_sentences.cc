@@ -12,6 +12,7 @@
 #include "common/utf8.h"
 #include "export/report/table.h"
 #include "export/report/units.h"
+#include "export/why/stalls_text.h"
 
 namespace syncline::report {
 namespace {
@@ -247,12 +248,13 @@ std::string LateSentence(const Answer& answer, const RankFinding& finding) {
   if (finding.late) {
     return absl::StrCat(RankOf(answer, finding), ": its own work takes ",
                         WithInterval(finding.lead), " longer than ", TheOthers(answer),
-                        OfStep(answer));
+                        OfStep(answer), WithoutStalls(answer, finding));
   }
   return absl::StrCat(RankOf(answer, finding),
                       " loses more time than the others to what CAUSE says, but is not shown to be "
                       "late: its own work ",
-                      DiffersBy(answer, finding.lead), OfStep(answer));
+                      DiffersBy(answer, finding.lead), OfStep(answer),
+                      WithoutStalls(answer, finding));
 }
 
 std::vector<std::string> CauseSentences(const Answer& answer, const RankFinding& finding,
@@ -395,11 +397,12 @@ std::string NobodySentence(const Answer& answer) {
   } else if (answer.ranks.size() == 2) {
     text = absl::StrCat(answer.undecided ? "No rank is shown to be late" : "No rank is late",
                         ": the own work of the two ranks differs by ", WithInterval(closest.lead),
-                        OfStep(answer), ".");
+                        OfStep(answer), WithoutStalls(answer, closest), ".");
   } else {
     text = absl::StrCat(answer.undecided ? "No rank is shown to be late: " : "No rank is late: ",
                         RankName(answer, closest), " has the most own work, which ",
-                        DiffersBy(answer, closest.lead), OfStep(answer), ".");
+                        DiffersBy(answer, closest.lead), OfStep(answer),
+                        WithoutStalls(answer, closest), ".");
   }
   if (answer.undecided) {
     absl::StrAppend(&text, " The steps differ too much among each other to say that none is late.");

@@ -14,6 +14,7 @@
 #include "export/report/units.h"
 #include "export/why/labelled_text.h"
 #include "export/why/path_text.h"
+#include "export/why/stalls_text.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -175,13 +176,20 @@ void WriteHead(const Answer& answer, LabelledText* writer) {
     writer->Line(absl::StrFormat("not judged: %.1f s of the window, outside of these steps",
                                  static_cast<double>(outside_ns) / 1e9));
   }
-  if (answer.unpaired_steps > 0) {
-    writer->Line(absl::StrCat("not judged: ", Plural(answer.unpaired_steps, "step"),
-                              " that not all ranks have with the same collectives"));
+  if (answer.unlike_steps > 0) {
+    writer->Line(absl::StrCat("not judged: ", Plural(answer.unlike_steps, "step"),
+                              " in which not all ranks load as many batches, or run as many "
+                              "forward passes"));
+  }
+  if (answer.unpaired_steps > answer.unlike_steps) {
+    writer->Line(
+        absl::StrCat("not judged: ", Plural(answer.unpaired_steps - answer.unlike_steps, "step"),
+                     " that not all ranks have with the same collectives"));
   }
 }
 
 void WriteVerdict(const Answer& answer, LabelledText* writer) {
+  writer->Say("STALLS", StallSentences(answer));
   for (const RankFinding& finding : answer.findings) WriteFinding(answer, finding, writer);
   if (answer.findings.empty()) {
     if (answer.closest.has_value()) {

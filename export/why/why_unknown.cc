@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "export/report/units.h"
+#include "export/why/stalls_text.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -188,6 +189,12 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
     }
     return {absl::StrCat("its work differs: ", absl::StrJoin(shown, "; ")),
             "no cause is named where the work differs"};
+  }
+  if (finding.causes.empty() && MostInStalls(finding)) {
+    std::vector<std::string> lines = {
+        "most of its lead comes from few steps that take far longer: STALLS says what is known"};
+    if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
+    return lines;
   }
   const bool measured = answer.ranks[finding.index].taken_away_known;
   int64_t dropped_ns = 0;

@@ -16,6 +16,8 @@ using analysis::why::PartTable;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Refusal;
+using analysis::why::StallGroup;
+using analysis::why::Stalls;
 using analysis::why::StoodIn;
 using analysis::why::Taker;
 using analysis::why::Verdict;
@@ -127,6 +129,27 @@ Answer ManyRanks() {
 
 std::string FlatText(const Answer& answer) { return WhyText(answer, {10'000}); }
 
+Stalls StallsOf(size_t rank) {
+  Stalls stalls;
+  stalls.steps = 108;
+  stalls.stalls = 4;
+  stalls.usual_ns = 962 * kTenth;
+  stalls.longer_ns = 20'152 * kTenth;
+  stalls.total_ns = 120'000 * kTenth;
+  StallGroup& group = stalls.groups.emplace_back();
+  group.kind = StallGroup::Kind::kRanks;
+  group.ranks = {rank};
+  group.stalls = 4;
+  group.shortest_ns = 5'900 * kTenth;
+  group.longest_ns = 6'100 * kTenth;
+  group.total_longer_ns = stalls.longer_ns;
+  group.longer_ns = 5'030 * kTenth;
+  group.others_most_ns = 12 * kTenth;
+  group.longer[static_cast<size_t>(Part::kHostCode)] = 4'500 * kTenth;
+  group.longer[static_cast<size_t>(Part::kCompute)] = 530 * kTenth;
+  return stalls;
+}
+
 std::vector<Answer> AnswersWithNames(const std::string& name) {
   std::vector<Answer> answers = {ThrottledAnswer(), ManyRanks()};
   for (Answer& answer : answers) {
@@ -151,6 +174,8 @@ std::vector<Answer> AnswersWithNames(const std::string& name) {
     answer.path->ranks.resize(answer.ranks.size());
     answer.path->parts.resize(answer.ranks.size());
     answer.path->kinds.assign(5, {name, kTenth, true});
+    answer.stalls = StallsOf(0);
+    answer.stalls->groups[0].stood = other.stood;
   }
   Answer refused;
   refused.refusal = Refusal::kGpuJob;

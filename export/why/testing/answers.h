@@ -31,6 +31,8 @@ analysis::why::Answer ThrottledAnswer();
 analysis::why::Answer AnswerWith(std::vector<analysis::why::Cause> causes);
 // 64 ranks on 8 nodes; rank 40 is throttled.
 analysis::why::Answer ManyRanks();
+// Four stalls that this rank makes.
+analysis::why::Stalls StallsOf(size_t rank);
 // The text of an answer with each paragraph on one line: wrapping may break a sentence anywhere.
 std::string FlatText(const analysis::why::Answer& answer);
 // Answers that fill every place where a name is printed.
