@@ -14,6 +14,8 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
   storage        it waits for storage: reads a file, or has it mapped
   callback       its own code between two steps waits, or computes in Python: no cause is known of
                  that, but the rank is, and the function in which it stands
+  checkpoint     it saves a checkpoint every so many steps, and the others wait
+  evaluation     it evaluates every so many steps, likewise
   isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
   and, where nobody may be named with a cause:
   sleep          one of its operators sleeps
@@ -47,29 +49,19 @@ import time
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, REPOSITORY)
 
-from tests.integration.fleet import Fleet  # noqa: E402  (after the path is set)
+from scripts.corpus_labels import KINDS, STALLS, Label, judge, labels  # noqa: E402  (path is set)
+from tests.integration.fleet import Fleet  # noqa: E402
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 
-KINDS = {  # in 42 runs
-    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
-    **{"callback": 4},
-    **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
-}
-CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
-    **{"quota": "throttled", "thief": "waiting_for_cpu"},
-    **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
-    "isa": "instruction_set",
-    "callback": "late in Callback.after_step",
-}
-# Where a rank may be said to stand.
-PLACES = {"callback": "Callback.after_step (", "storage": "Storage.", "sleep": "Pass.forward ("}
 # train.py's own options.
-IN_THE_JOB = ("loader", "gc", "storage", "callback", "sleep", "batch", "prefetched")
+IN_THE_JOB = (
+    *("loader", "gc", "storage", "callback", "checkpoint", "evaluation"),
+    *("sleep", "batch", "prefetched"),
+)
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 PYTHON = "/opt/torch/bin/python"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-LEAD = (0.13, 0.31)  # of the step: what is drawn; what comes of it lies between 10 and 40 %
 ELSEWHERE = 0.06  # of a core, for what else runs on it: the agent, LTTng, the kernel
 WINDOW_S = 12
 REPORT_EVERY = 10  # steps between lines of the job's log
@@ -80,65 +72,11 @@ STEP_LINE = re.compile(r"step (\d+): .* ([0-9.]+) ms a step")
 
 
 @dataclasses.dataclass
-class Label:
-    """What a run is given."""
-
-    kind: str
-    rank: int
-    lead: float  # wanted, a share of the step
-    threads: int = 1
-    variant: str = ""
-
-    @property
-    def cause(self):
-        return CAUSES.get(self.kind)
-
-    def __str__(self):
-        if self.kind == "healthy":
-            return "healthy"
-        words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
-        if self.kind == "isa":
-            return f"{' '.join(words[:2])} (rank {self.rank})"
-        where = "" if self.kind == "both" else f"rank {self.rank}, "
-        return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
-
-
-@dataclasses.dataclass
 class Usual:
     """The healthy job: what doses are measured by."""
 
     step_ms: float
     busy: list  # of each rank: CPU time per wall time
-
-
-def labels(runs, rng):
-    """So many labels in the proportions of KINDS (largest remainders), in a random order."""
-    total = sum(KINDS.values())
-    shares = {kind: runs * count / total for kind, count in KINDS.items()}
-    counts = {kind: int(share) for kind, share in shares.items()}
-    by_remainder = sorted(KINDS, key=lambda kind: (counts[kind] - shares[kind], kind not in CAUSES))
-    for kind in by_remainder[: runs - sum(counts.values())]:
-        counts[kind] += 1
-    made = []
-    for kind, count in counts.items():
-        for number in range(count):
-            label = Label(kind, rng.randrange(2), rng.uniform(*LEAD))
-            if kind in ("quota", "both"):
-                label.threads = 1 + number % 2 if kind == "quota" else 1
-                label.variant = rng.choice(("on the pod", "on the container"))
-            if kind == "loader":
-                label.variant = ("waits", "computes")[number % 2]
-            if kind == "callback":
-                label.variant = ("waits", "computes")[number % 2]
-            if kind == "storage":
-                label.variant = ("reads", "mapped")[number % 2]
-            if kind == "isa":
-                label.variant = ("AVX2", "SSE41")[number % 2]
-            if kind == "gc":
-                label.variant = f"every {rng.choice((1, 2, 3))} steps"
-            made.append(label)
-    rng.shuffle(made)
-    return made
 
 
 class Training:
@@ -194,6 +132,8 @@ class Training:
             words.append("--mapped")
         if label.kind == "gc":
             words += ["--gc-every", label.variant.split()[1]]
+        if label.kind in STALLS:
+            words += ["--stall-every", label.variant.split()[1]]
         return " ".join(map(str, words))
 
     def dose(self):
@@ -257,50 +197,6 @@ class Training:
                 fields = file.read().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
         return ticks / TICKS_PER_S
-
-
-@dataclasses.dataclass
-class Outcome:
-    """What the verdict was, beside the label."""
-
-    judgement: str  # right, missed, wrong, named, fine, unanswered
-    said: str
-    also: str = ""
-
-
-def judge(label, answer):
-    """Compares a label with the JSON of `syncline why`."""
-    if answer is None or answer["status"] != "answered":
-        why = "no JSON" if answer is None else f"{answer['status']}: {answer['reason']}"
-        text = "" if answer is None else f" {answer['message']}"
-        return Outcome("unanswered", why + text)
-    verdict = answer["verdict"]
-    places = {rank["rank"]: (rank["python"] or {}).get("place") for rank in verdict["ranks"]}
-    places = {rank: place for rank, place in places.items() if place}
-    for rank, place in places.items():
-        wanted = PLACES.get(label.kind) if rank == label.rank else None
-        if wanted is None or not place.startswith(wanted):
-            return Outcome("wrong", f"rank {rank} stands in {place}")
-    if label.kind == "callback" and not any(rank["causes"] for rank in verdict["ranks"]):
-        said = f"rank {label.rank} {label.cause}"
-        # Python that computes may be all that is known.
-        python = [r["rank"] for r in verdict["ranks"] if (r["python"] or {}).get("kept_more")]
-        if not places and label.variant == "computes" and python == [label.rank]:
-            return Outcome("right", f"rank {label.rank} runs Python")
-        return Outcome("right", said) if places else Outcome("missed", verdict["kind"])
-    named = [rank for rank in verdict["ranks"] if rank["causes"]]
-    if verdict["kind"] != "cause" or not named:
-        return Outcome("missed" if label.cause else "fine", verdict["kind"])
-    first = named[0]
-    said = f"rank {first['rank']} {first['causes'][0]['cause']}"
-    also = ", ".join(
-        [one["cause"] for one in first["causes"][1:]]
-        + [f"rank {rank['rank']} {rank['causes'][0]['cause']}" for rank in named[1:]]
-    )
-    if not label.cause:
-        return Outcome("named", said, also)
-    right = len(named) == 1 and said == f"rank {label.rank} {label.cause}"
-    return Outcome("right" if right else "wrong", said, also)
 
 
 def share_of_lead(answer):

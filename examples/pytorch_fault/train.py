@@ -12,6 +12,8 @@ Faults that hold a rank up (--dose is milliseconds a step):
               mapped, with --mapped)
   callback    its own code between two steps takes longer: it waits (or computes in Python, with
               --callback-computes)
+  checkpoint  it saves its network every --stall-every steps, as long as that takes
+  evaluation  it evaluates every --stall-every steps
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
@@ -22,6 +24,7 @@ import argparse
 import gc
 import mmap
 import os
+import tempfile
 import time
 
 import numpy as np
@@ -33,7 +36,10 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 BATCH_SIZE = 160
-FAULTS = ("none", "loader", "gc", "storage", "callback", "prefetched", "batch", "sleep")
+FAULTS = (
+    *("none", "loader", "gc", "storage", "callback", "checkpoint", "evaluation"),
+    *("prefetched", "batch", "sleep"),
+)
 ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
 
 
@@ -156,6 +162,39 @@ class Callback:
             time.sleep(self._slow_s)
 
 
+class Checkpoint:
+    """Saves a network now and then, `slow_s` long."""
+
+    def __init__(self, network, slow_s):
+        self._network, self._slow_s = network, slow_s
+
+    def run(self):
+        end = time.monotonic() + self._slow_s
+        with tempfile.TemporaryFile() as file:
+            while time.monotonic() < end:
+                file.seek(0)
+                torch.save(self._network.state_dict(), file)
+                file.flush()
+                os.fsync(file.fileno())
+
+
+class Evaluation:
+    """Looks now and then how good a network is, `slow_s` long."""
+
+    def __init__(self, network, slow_s):
+        self._network, self._slow_s = network, slow_s
+        self._loader = DataLoader(Digits(), batch_size=BATCH_SIZE)
+
+    def run(self):
+        end = time.monotonic() + self._slow_s
+        while True:
+            with torch.no_grad():
+                for images, _ in self._loader:
+                    self._network.module(images)
+                    if time.monotonic() >= end:
+                        return
+
+
 def train(network, options, dose_s):
     """Trains for ever; dose_s: {fault: seconds a step}, of this rank."""
     dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes)
@@ -174,6 +213,9 @@ def train(network, options, dose_s):
     garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
     storage = Storage(options.data, options.mapped) if dose_s["storage"] else None
     callback = Callback(dose_s["callback"], options.callback_computes)
+    stall_s = dose_s["checkpoint"] or dose_s["evaluation"]
+    kind = Checkpoint if dose_s["checkpoint"] else Evaluation
+    stall = kind(network, stall_s * options.stall_every) if stall_s else None
     dist.barrier()
     begin = time.monotonic()
     for step, (images, labels) in enumerate(loader, 1):
@@ -186,6 +228,8 @@ def train(network, options, dose_s):
         callback.after_step()
         if garbage and step % options.gc_every == 0:
             gc.collect()
+        if stall and step % options.stall_every == 0:
+            stall.run()
         if step % options.report_every == 0:
             now = time.monotonic()
             took_ms = (now - begin) * 1000 / options.report_every
@@ -207,6 +251,7 @@ def main():
     parser.add_argument("--loader-computes", action="store_true", help="it does not wait, it works")
     parser.add_argument("--callback-computes", action="store_true", help="likewise")
     parser.add_argument("--gc-every", type=int, default=2, metavar="STEPS")
+    parser.add_argument("--stall-every", type=int, default=40, metavar="STEPS")
     parser.add_argument("--data", metavar="FILE", help="storage: what it reads, 256 KiB or more")
     parser.add_argument("--mapped", action="store_true", help="storage: by a map, not by reading")
     parser.add_argument("--threads", type=int, default=1, help="that compute (default 1)")

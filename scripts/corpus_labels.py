@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs of scripts/why-corpus are given, and how a verdict is compared with that."""
+
+import dataclasses
+
+KINDS = {  # in 46 runs
+    **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
+    **{"callback": 4, "checkpoint": 2, "evaluation": 2},
+    **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
+}
+CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
+    **{"quota": "throttled", "thief": "waiting_for_cpu"},
+    **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
+    "isa": "instruction_set",
+    "callback": "late in Callback.after_step",
+    **{"checkpoint": "makes the stalls", "evaluation": "makes the stalls"},
+}
+STALLS = ("checkpoint", "evaluation")
+# Where a rank may be said to stand.
+PLACES = {
+    **{"callback": "Callback.after_step (", "storage": "Storage.", "sleep": "Pass.forward ("},
+    **{"checkpoint": "Checkpoint.", "evaluation": "Evaluation."},
+}
+LEAD = (0.13, 0.31)  # of the step: what is drawn; what comes of it lies between 10 and 40 %
+
+
+@dataclasses.dataclass
+class Label:
+    """What a run is given."""
+
+    kind: str
+    rank: int
+    lead: float  # wanted, a share of the step
+    threads: int = 1
+    variant: str = ""
+
+    @property
+    def cause(self):
+        return CAUSES.get(self.kind)
+
+    def __str__(self):
+        if self.kind == "healthy":
+            return "healthy"
+        words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
+        if self.kind == "isa":
+            return f"{' '.join(words[:2])} (rank {self.rank})"
+        where = "" if self.kind == "both" else f"rank {self.rank}, "
+        return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
+
+
+def labels(runs, rng):
+    """So many labels in the proportions of KINDS (largest remainders), in a random order."""
+    total = sum(KINDS.values())
+    shares = {kind: runs * count / total for kind, count in KINDS.items()}
+    counts = {kind: int(share) for kind, share in shares.items()}
+    by_remainder = sorted(KINDS, key=lambda kind: (counts[kind] - shares[kind], kind not in CAUSES))
+    for kind in by_remainder[: runs - sum(counts.values())]:
+        counts[kind] += 1
+    made = []
+    for kind, count in counts.items():
+        for number in range(count):
+            label = Label(kind, rng.randrange(2), rng.uniform(*LEAD))
+            if kind in ("quota", "both"):
+                label.threads = 1 + number % 2 if kind == "quota" else 1
+                label.variant = rng.choice(("on the pod", "on the container"))
+            if kind == "loader":
+                label.variant = ("waits", "computes")[number % 2]
+            if kind == "callback":
+                label.variant = ("waits", "computes")[number % 2]
+            if kind == "storage":
+                label.variant = ("reads", "mapped")[number % 2]
+            if kind == "isa":
+                label.variant = ("AVX2", "SSE41")[number % 2]
+            if kind == "gc":
+                label.variant = f"every {rng.choice((1, 2, 3))} steps"
+            if kind in STALLS:
+                label.variant = f"every {rng.randrange(20, 61)} steps"
+            made.append(label)
+    rng.shuffle(made)
+    return made
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What the verdict was, beside the label."""
+
+    judgement: str  # right, missed, wrong, named, fine, unanswered
+    said: str
+    also: str = ""
+
+
+def made_stalls(answer):
+    """Of the groups of stalls that ranks make, the largest first: (ranks, where they stood)."""
+    groups = (answer["stalls"] or {"groups": []})["groups"]
+    made = [group for group in groups if group["made_by"] == "ranks"]
+    return [(group["ranks"], (group["python"] or {}).get("place") or "") for group in made]
+
+
+def judge_stalls(label, answer):
+    """Of a rank that makes stalls: whether it is said, and nothing else."""
+    made = made_stalls(answer)
+    others = [rank["rank"] for rank in answer["verdict"]["ranks"] if rank["causes"]]
+    others = [rank for rank in others if rank != label.rank]
+    if others:
+        return Outcome("wrong", f"rank {others[0]} is named for a cause")
+    if not made:
+        return Outcome("missed", answer["verdict"]["kind"])
+    ranks, place = made[0]
+    rhythm = answer["stalls"]["groups"][0]["every_steps"]
+    said = f"ranks {ranks}, every {rhythm} steps, {place}"
+    right = ranks == [label.rank] and rhythm in (None, int(label.variant.split()[1]))
+    right = right and (not place or place.startswith(PLACES[label.kind]))
+    return Outcome("right" if right else "wrong", said)
+
+
+def judge(label, answer):
+    """Compares a label with the JSON of `syncline why`."""
+    if answer is None or answer["status"] != "answered":
+        why = "no JSON" if answer is None else f"{answer['status']}: {answer['reason']}"
+        text = "" if answer is None else f" {answer['message']}"
+        return Outcome("unanswered", why + text)
+    if label.kind in STALLS:
+        return judge_stalls(label, answer)
+    for ranks, _ in made_stalls(answer):
+        if label.cause is None or ranks != [label.rank]:
+            return Outcome("wrong", f"ranks {ranks} make stalls")
+    verdict = answer["verdict"]
+    places = {rank["rank"]: (rank["python"] or {}).get("place") for rank in verdict["ranks"]}
+    places = {rank: place for rank, place in places.items() if place}
+    for rank, place in places.items():
+        wanted = PLACES.get(label.kind) if rank == label.rank else None
+        if wanted is None or not place.startswith(wanted):
+            return Outcome("wrong", f"rank {rank} stands in {place}")
+    if label.kind == "callback" and not any(rank["causes"] for rank in verdict["ranks"]):
+        said = f"rank {label.rank} {label.cause}"
+        # Python that computes may be all that is known.
+        python = [r["rank"] for r in verdict["ranks"] if (r["python"] or {}).get("kept_more")]
+        if not places and label.variant == "computes" and python == [label.rank]:
+            return Outcome("right", f"rank {label.rank} runs Python")
+        return Outcome("right", said) if places else Outcome("missed", verdict["kind"])
+    named = [rank for rank in verdict["ranks"] if rank["causes"]]
+    if verdict["kind"] != "cause" or not named:
+        return Outcome("missed" if label.cause else "fine", verdict["kind"])
+    first = named[0]
+    said = f"rank {first['rank']} {first['causes'][0]['cause']}"
+    also = ", ".join(
+        [one["cause"] for one in first["causes"][1:]]
+        + [f"rank {rank['rank']} {rank['causes'][0]['cause']}" for rank in named[1:]]
+    )
+    if not label.cause:
+        return Outcome("named", said, also)
+    right = len(named) == 1 and said == f"rank {label.rank} {label.cause}"
+    return Outcome("right" if right else "wrong", said, also)
