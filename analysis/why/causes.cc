@@ -205,12 +205,12 @@ class CauseFinder {
     // Ranks that send to each other may do different parts of the work.
     finding.late = !judged_.transfers && p_ < kProbability && finding.lead.lo_ns > limit_ns_;
     const bool may_name = judged_.steps() >= kStepsSure || finding.late;
-    std::vector<size_t> named;
+    std::vector<PartTable> taken(judged_.steps(), PartTable{});
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = AmountOf(rank, i);
       std::optional<Cause> cause;
       if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount) &&
-          IsWaitedFor(finding, amount, ExcessIn(rank, i))) {
+          IsWaitedFor(finding, amount, ExcessIn(rank, i, amount))) {
         cause = CauseOf(rank, i, amount);
       }
       NotACause not_a_cause{kCauses[i], SeenNs(rank, i, amount), Measured(rank, kCauses[i])};
@@ -224,7 +224,7 @@ class CauseFinder {
         cause.reset();
       }
       if (cause.has_value()) {
-        named.push_back(i);
+        Add(ExcessIn(rank, i, amount), &taken);
         finding.causes.push_back(*std::move(cause));
       } else {
         finding.not_causes.push_back(not_a_cause);
@@ -232,7 +232,6 @@ class CauseFinder {
     }
     if (!judged_.transfers && (finding.late || !finding.causes.empty())) Compare(rank, &finding);
     if (!finding.work.empty()) finding.causes.clear();
-    std::vector<PartTable> taken = TimeIn(rank, named);
     if (finding.late && finding.work.empty()) {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
@@ -280,26 +279,30 @@ class CauseFinder {
     return Bootstrap(costs, block_);
   }
 
-  // Of each step, what the rank has more of it than the others' median.
-  std::vector<PartTable> ExcessIn(size_t rank, size_t cause) const {
-    std::vector<PartTable> excess(judged_.steps(), PartTable{});
-    const std::vector<int64_t> more = part_others_[cause].Excess(rank);
+  // Of each step, what the rank has more of it than the others' median, `amount` in the mean: in
+  // single steps it may have less, of which nothing can be taken.
+  std::vector<PartTable> ExcessIn(const std::vector<int64_t>& more, Part part,
+                                  const MeanEstimate& amount) const {
+    std::vector<PartTable> excess(more.size(), PartTable{});
+    double sum_ns = 0;
+    for (const int64_t ns : more) sum_ns += static_cast<double>(std::max<int64_t>(0, ns));
+    const double wanted_ns = static_cast<double>(amount.est_ns) * static_cast<double>(more.size());
+    const double scale = sum_ns > 0 ? std::clamp(wanted_ns / sum_ns, 0.0, 1.0) : 0;
     for (size_t step = 0; step < excess.size(); ++step) {
-      excess[step][static_cast<size_t>(kCauses[cause])] = std::max<int64_t>(0, more[step]);
+      const auto ns = static_cast<double>(std::max<int64_t>(0, more[step]));
+      excess[step][static_cast<size_t>(part)] = static_cast<int64_t>(ns * scale);
     }
     return excess;
   }
+  std::vector<PartTable> ExcessIn(size_t rank, size_t cause, const MeanEstimate& amount) const {
+    return ExcessIn(part_others_[cause].Excess(rank), kCauses[cause], amount);
+  }
 
-  // Of each step, the rank's time in these parts.
-  std::vector<PartTable> TimeIn(size_t rank, const std::vector<size_t>& causes) const {
-    std::vector<PartTable> taken(judged_.steps(), PartTable{});
-    for (const size_t cause : causes) {
-      const auto part = static_cast<size_t>(kCauses[cause]);
-      for (size_t step = 0; step < taken.size(); ++step) {
-        taken[step][part] = parts_[cause][rank][step];
-      }
+  // Adds to what all causes take of each step.
+  static void Add(const std::vector<PartTable>& more, std::vector<PartTable>* taken) {
+    for (size_t step = 0; step < more.size(); ++step) {
+      for (size_t part = 0; part < kParts; ++part) (*taken)[step][part] += more[step][part];
     }
-    return taken;
   }
 
   // Its oneDNN does the same work by a lower instruction set, and takes longer for it. `taken`: of
@@ -342,15 +345,9 @@ class CauseFinder {
     for (int64_t& ns : longer) ns = static_cast<int64_t>(static_cast<double>(ns) * part);
     const MeanEstimate amount = Bootstrap(longer, block_);
     if (!IsCertain(*finding, amount)) return nullptr;
-    constexpr auto kComputes = static_cast<size_t>(Part::kCompute);
-    std::vector<PartTable> of_it(longer.size(), PartTable{});
-    for (size_t step = 0; step < longer.size(); ++step) {
-      of_it[step][kComputes] = std::max<int64_t>(0, longer[step]);
-    }
+    const std::vector<PartTable> of_it = ExcessIn(longer, Part::kCompute, amount);
     if (!IsWaitedFor(*finding, amount, of_it)) return nullptr;
-    for (size_t step = 0; step < longer.size(); ++step) {
-      (*taken)[step][kComputes] += of_it[step][kComputes];
-    }
+    Add(of_it, taken);
     Cause& cause = finding->causes.emplace_back();
     cause.part = Part::kCompute;
     cause.amount = amount;
@@ -365,7 +362,7 @@ class CauseFinder {
     cause.part = kCauses[index];
     cause.amount = amount;
     cause.own_ns = MeanOf(parts_[index][rank]);
-    cause.cost = CostOf(rank, TimeIn(rank, {index}));
+    cause.cost = CostOf(rank, ExcessIn(rank, index, amount));
     if (cause.part == Part::kThrottled && judged.samples.group.group != nullptr) {
       const GroupFacts& facts = judged.samples.group;
       cause.group = facts.group->path;

@@ -64,7 +64,7 @@ TEST(Replay, NamesACauseThatAllWaitForThoughTheRankIsNoLater) {
   EXPECT_FALSE(finding.late);
   ASSERT_EQ(finding.causes.size(), 1);
   EXPECT_EQ(finding.causes[0].part, Part::kInput);
-  EXPECT_NEAR(finding.causes[0].cost.est_ns, 20 * kMs, kMs / 10);
+  EXPECT_NEAR(finding.causes[0].cost.est_ns, 19 * kMs, kMs / 10);
   ASSERT_TRUE(answer.replay_error_ns.has_value());
   EXPECT_NEAR(*answer.replay_error_ns, 0, kUs);
   // Without a replay it is not known that anybody waits for it.

@@ -161,18 +161,6 @@ std::vector<std::string> BlockedSentences(const Cause& cause, const std::string&
   return lines;
 }
 
-// Its time in the parts that causes name is visibly more than what these have more than the others.
-bool MoreThanCauses(const RankFinding& finding) {
-  int64_t own_ns = 0;
-  int64_t more_ns = 0;
-  for (const Cause& cause : finding.causes) {
-    if (cause.threads.has_value() || !cause.lower_sets.empty()) continue;
-    own_ns += cause.own_ns;
-    more_ns += cause.amount.est_ns;
-  }
-  return own_ns > more_ns + more_ns / 10;
-}
-
 // What is certain, and no cause of the rank's.
 std::string DroppedText(const NotACause& one) {
   if (one.because == NotACause::Because::kSharedQuota) {
@@ -360,10 +348,7 @@ std::string CostSentence(const Answer& answer, const RankFinding& finding) {
   return absl::StrCat("without ", finding.causes.size() > 1 ? "all these causes" : "this cause",
                       " a step would be shorter by ", WithInterval(cost), ", ",
                       PercentOf(cost.est_ns, answer.mean_step_ns), " %; ", CostSource(answer),
-                      " without drift (windows of one job differ by some percent)",
-                      MoreThanCauses(finding) ? ". It counts all of the rank's time in these "
-                                                "parts, CAUSE what it has more than the others"
-                                              : "");
+                      " without drift (windows of one job differ by some percent)");
 }
 
 std::string OrderSentence(const Answer& answer, const RankFinding& finding) {
