@@ -349,14 +349,24 @@ TEST_F(CommandLine, WhyTakesARecordingOrMakesOne) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("Exit code 0"), HasSubstr("docs/findings.md")));
 }
 
+// A recording is not compared with itself.
+std::string CopyOf(const std::string& run) {
+  const std::string copy = ::testing::TempDir() + "earlier-run";
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(run, copy, std::filesystem::copy_options::recursive);
+  return copy;
+}
+
 TEST_F(CommandLine, ReportAgainstComparesWhateverReportReads) {
   const std::string run = "tests/golden/tensorflow_profile/run";
+  const std::string copy = CopyOf(run);
   const std::string profiles = "tests/golden/pytorch_profiles";
   for (const auto& [words, what] : std::vector<std::pair<std::vector<std::string>, std::string>>{
            {{"report", "--against", run}, "INPUT is required"},
            {{"report", run, "--against", run, "--section", "nodes"}, "excludes"},
            {{"report", run, "--against", run, "--svg", "x.svg"}, "excludes"},
-           {{"report", run, "--against", run, "--against", run + "/."}, "is given twice"},
+           {{"report", run, "--against", copy, "--against", copy + "/."}, "is given twice"},
+           {{"report", run, "--against", run + "/."}, "is the recording itself"},
            {{"report", run, "--against", run, run + "/."}, "needs its own --against"}}) {
     EXPECT_EQ(Run(words), kWrongUsage) << what;
     EXPECT_THAT(err_.str(), HasSubstr(what));
@@ -364,10 +374,10 @@ TEST_F(CommandLine, ReportAgainstComparesWhateverReportReads) {
   }
   EXPECT_EQ(Run({"report", run, "--against", "no-such-run"}), kFailed);
   EXPECT_THAT(err_.str(), HasSubstr("no-such-run"));
-  EXPECT_EQ(Run({"report", run, "--against", run}), kDone) << err_.str();
+  EXPECT_EQ(Run({"report", run, "--against", copy}), kDone) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(StartsWith("NOW     tests/golden/"), HasSubstr("train_step"),
                                 HasSubstr("no operator, kernel or collective certainly changed")));
-  EXPECT_EQ(Run({"report", run, "--against", run, "--json"}), kDone);
+  EXPECT_EQ(Run({"report", run, "--against", copy, "--json"}), kDone);
   EXPECT_THAT(out_.str(), HasSubstr("\"format\": \"syncline-report-comparison\""));
   EXPECT_EQ(Run({"report", run, "--against", profiles}), kIncomplete);
   EXPECT_THAT(out_.str(), StartsWith("REFUSED not comparable: 2 ranks now, no ranks before"));
@@ -389,16 +399,17 @@ TEST_F(CommandLine, WhyAgainstTakesTwoRecordingsAndLimits) {
   EXPECT_THAT(err_.str(), HasSubstr("no-such-run"));
   // A recording that is not explained is not compared either: 3, never 4.
   const std::string run = "tests/golden/tensorflow_profile/run";
-  const std::vector<std::string> words = {"why",       run,          "--against", run,
+  const std::string copy = CopyOf(run);
+  const std::vector<std::string> words = {"why",       run,          "--against", copy,
                                           "--fail-if", "step > +0%", "--json"};
   EXPECT_EQ(Run(words), kIncomplete) << err_.str();
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"now_refused\""), HasSubstr("\"too_few_steps\""),
                                 HasSubstr("\"not_judged\"")));
-  EXPECT_EQ(Run({"why", run, "--against", run}), kIncomplete);
+  EXPECT_EQ(Run({"why", run, "--against", copy}), kIncomplete);
   EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording now: 3 whole steps"));
   EXPECT_EQ(Run({"why", run, "--against", run + "/nodes/worker-0/trace"}), kIncomplete);
   EXPECT_THAT(out_.str(), HasSubstr("REFUSED the recording before: traces that Syncline did"));
-  EXPECT_EQ(Run({"why", run, "--against", run, "--against", run + "/."}), kWrongUsage);
+  EXPECT_EQ(Run({"why", run, "--against", copy, "--against", copy + "/."}), kWrongUsage);
   EXPECT_THAT(err_.str(), HasSubstr("is given twice"));
 }
 

@@ -16,12 +16,25 @@ std::string NameOfInputs(const std::vector<std::string>& inputs) {
   return absl::StrCat(inputs[0], " and ", inputs.size() - 1, " more");
 }
 
-absl::Status CheckDistinct(const std::vector<std::string>& before) {
-  std::set<std::filesystem::path> seen;
-  for (const std::string& run : before) {
+absl::Status CheckDistinct(const std::vector<std::string>& now,
+                           const std::vector<std::string>& before) {
+  using std::filesystem::path;
+  const auto canonical = [](const std::string& run) {
     std::error_code error;
-    const std::filesystem::path path = std::filesystem::weakly_canonical(run, error);
-    if (error || seen.insert(path).second) continue;
+    path whole = std::filesystem::weakly_canonical(run, error);
+    return error ? path(run) : whole;
+  };
+  std::set<path> asked;
+  for (const std::string& run : now) asked.insert(canonical(run));
+  std::set<path> seen;
+  for (const std::string& run : before) {
+    const path whole = canonical(run);
+    if (now.size() == 1 && asked.contains(whole)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--against ", run, " is the recording itself, of which nothing has changed: name an ",
+          "earlier one"));
+    }
+    if (seen.insert(whole).second) continue;
     return absl::InvalidArgumentError(absl::StrCat("--against ", run, " is given twice"));
   }
   return absl::OkStatus();

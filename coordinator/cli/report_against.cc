@@ -75,7 +75,7 @@ Per PerOf(const std::vector<Side>& sides) {
 }  // namespace
 
 int ReportAgainst(const Context& context, const ReportAgainstArguments& arguments) {
-  const absl::Status distinct = CheckDistinct(arguments.before);
+  const absl::Status distinct = CheckDistinct(arguments.now.input.inputs, arguments.before);
   if (!distinct.ok()) return Fail(context, distinct);
   auto sides = ReadSides(context, arguments);
   if (!sides.ok()) return Fail(context, sides.status());

@@ -173,7 +173,7 @@ int WhyAgainst(const Context& context, const AgainstArguments& arguments) {
     if (!limit.ok()) return Fail(context, limit.status());
     limits.push_back(*std::move(limit));
   }
-  const absl::Status distinct = CheckDistinct(arguments.before);
+  const absl::Status distinct = CheckDistinct(arguments.now, arguments.before);
   if (!distinct.ok()) return Fail(context, distinct);
   auto sides = ReadSides(context, arguments);
   if (!sides.ok()) return Fail(context, sides.status());

@@ -5,8 +5,11 @@ changed; and with another one of other ranks it is refused.
 """
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 from jsonschema import Draft202012Validator
 from schemas import closed, errors
@@ -30,7 +33,9 @@ def main():
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(closed(schema))
     for one in [run, *same]:
-        comparison = compare(syncline, validator, one, one)
+        with tempfile.TemporaryDirectory() as folder:  # itself is refused
+            copy = shutil.copytree(one, os.path.join(folder, "copy"))
+            comparison = compare(syncline, validator, one, copy)
         assert comparison["status"] != "refused", comparison["message"]
         assert comparison["rows"], one
         assert all(row["state"] == "not_changed" for row in comparison["rows"]), one
