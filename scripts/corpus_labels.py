@@ -90,9 +90,10 @@ class Outcome:
 
 
 def made_stalls(answer):
-    """Of the groups of stalls that ranks make, the largest first: (ranks, where they stood)."""
-    groups = (answer["stalls"] or {"groups": []})["groups"]
-    made = [group for group in groups if group["made_by"] == "ranks"]
+    """Of the groups of stalls that ranks are named for: (ranks, where they stood)."""
+    stalls = answer["stalls"] or {"groups": [], "total_ns": 1}
+    large = [one for one in stalls["groups"] if one["total_longer_ns"] * 20 >= stalls["total_ns"]]
+    made = [group for group in large if group["made_by"] == "ranks"]
     return [(group["ranks"], (group["python"] or {}).get("place") or "") for group in made]
 
 

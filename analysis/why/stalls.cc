@@ -16,7 +16,6 @@ namespace {
 constexpr int64_t kTimesUsual = 2;  // a stall takes so many times the median step
 constexpr int64_t kLongerLeastNs = 5'000'000;
 constexpr size_t kFewDivisor = 8;         // one step in so many, at most
-constexpr int64_t kTotalDivisor = 20;     // of the time of all steps, at least
 constexpr int64_t kCoveredDivisor = 10;   // what of a step may not be covered
 constexpr double kMadeBy = 0.6;           // of what a stall takes longer, own work that made it
 constexpr double kNobodys = 0.3;          // and own work that did not
@@ -103,9 +102,9 @@ class StallFinder {
     }
     found.stalls = stalls_.size();
     if (stalls_.empty() || stalls_.size() * kFewDivisor > steps_.size()) return std::nullopt;
-    if (found.longer_ns * kTotalDivisor < found.total_ns) return std::nullopt;
     SetUsual();
     AddGroups(*usual_ns, &found);
+    if (!IsLarge(found, found.groups.front())) return std::nullopt;
     return found;
   }
 
@@ -300,6 +299,11 @@ class StallFinder {
 };
 
 }  // namespace
+
+bool IsLarge(const Stalls& stalls, const StallGroup& group) {
+  constexpr int64_t kDivisor = 20;
+  return group.total_longer_ns * kDivisor >= stalls.total_ns;
+}
 
 std::optional<Stalls> StallsOf(const JobInput& input, const Judged& judged) {
   if (!judged.collective_job || judged.steps() == 0) return std::nullopt;

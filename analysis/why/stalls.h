@@ -15,8 +15,8 @@
 
 namespace syncline::analysis::why {
 
-// Steps of at least twice the median step on every rank, and 5 ms longer: at most one in eight, and
-// together at least 5 % of the time of all steps. nullopt: there are none.
+// Steps of at least twice the median step on every rank, and 5 ms longer: at most one in eight.
+// nullopt: there are none, or none of their groups is large.
 std::optional<Stalls> StallsOf(const JobInput& input, const Judged& judged);
 
 }  // namespace syncline::analysis::why

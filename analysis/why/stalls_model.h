@@ -55,6 +55,9 @@ struct Stalls {
   std::vector<StallGroup> groups;  // the one that takes most first
 };
 
+// What the group's stalls take longer is 5 % of the time of all steps or more.
+bool IsLarge(const Stalls& stalls, const StallGroup& group);
+
 }  // namespace syncline::analysis::why
 
 #endif  // SYNCLINE_ANALYSIS_WHY_STALLS_MODEL_H_

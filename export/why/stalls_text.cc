@@ -26,7 +26,7 @@ using Kind = StallGroup::Kind;
 
 constexpr size_t kGroupsShown = 3;
 constexpr size_t kRanksShown = 4;
-constexpr int64_t kSmallDivisor = 10;  // a part, or a group, of less is not worth a word
+constexpr int64_t kSmallDivisor = 10;  // a part of less of a stall is not worth a word
 
 std::string RanksText(const Answer& answer, const StallGroup& group) {
   if (group.kind == Kind::kEverybody) return "the ranks";
@@ -165,8 +165,7 @@ std::vector<std::string> StallSentences(const Answer& answer) {
   size_t shown = 0;
   uint64_t left = stalls.stalls;
   for (const StallGroup& group : stalls.groups) {
-    const bool small = group.total_longer_ns * kSmallDivisor < stalls.longer_ns;
-    if (shown == kGroupsShown || (shown > 0 && small)) break;
+    if (shown == kGroupsShown || !IsLarge(stalls, group)) break;
     ++shown;
     left -= group.stalls;
     for (std::string& line : GroupSentences(answer, group)) lines.push_back(std::move(line));
