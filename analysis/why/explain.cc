@@ -63,6 +63,10 @@ RankSummary SummaryOf(const JudgedRank& judged) {
 }
 
 void AddNotes(const JobInput& input, const Judged& judged, Answer* answer) {
+  if (judged.optimizers > 1) {
+    answer->notes.push_back(absl::StrCat("a step is ", judged.optimizers,
+                                         " steps of optimizers: each batch is for as many"));
+  }
   for (size_t i = 0; i < judged.ranks.size(); ++i) {
     const RankInput& rank = input.ranks[i];
     const std::string who = absl::StrCat("rank ", rank.rank);

@@ -120,11 +120,22 @@ std::string WindowFor(const Judged& judged) {
 
 void PairUp(const JobInput& input, std::span<const Driver> drivers, Judged* judged) {
   using RanksSteps = std::vector<std::vector<Step>>;
+  StepOptions options{.with_collectives = judged->collective_job};
+  for (size_t rank = 0; rank < drivers.size(); ++rank) {
+    const size_t optimizers = OptimizersPerBatch(*drivers[rank].thread, judged->names);
+    if (rank > 0 && optimizers != options.optimizers) {
+      options.optimizers = 1;  // ranks disagree
+      break;
+    }
+    options.optimizers = optimizers;
+  }
+  judged->optimizers = options.optimizers;
   const auto steps_by = [&](bool by_transfers) {
     RanksSteps steps;
+    options.by_transfers = by_transfers;
     for (size_t rank = 0; rank < input.ranks.size(); ++rank) {
-      steps.push_back(StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names,
-                              judged->collective_job, by_transfers));
+      steps.push_back(
+          StepsOf(*drivers[rank].thread, input.ranks[rank].collectives, judged->names, options));
     }
     return steps;
   };

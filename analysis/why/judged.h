@@ -88,6 +88,7 @@ struct Judged {
   std::vector<JudgedRank> ranks;
   std::vector<PlaceCounts> places;  // by rank
   Pairing pairing;
+  size_t optimizers = 1;  // steps of optimizers in a step
   // Of the judged steps, the how manyth of the first rank's steps each is.
   std::vector<size_t> numbers;
   // Steps of other classes, and those with the same collectives on all ranks that differ in what

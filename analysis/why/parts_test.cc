@@ -146,12 +146,12 @@ TEST(Steps, AreFromOptimizerToOptimizerWithACollective) {
       {At(kSgd, 0, 10), At(kForward, 15, 30), At(kReduce, 40, 45), At(kSgd, 50, 60),
        At(kForward, 65, 70), At(kSgd, 80, 90), At(kReduce, 92, 94), At(kSgd, 95, 100)}};
   const std::vector<CollectiveEntry> entries = {{3, 7, kReduce, 40, 48}, {3, 8, kReduce, 92, 97}};
-  const std::vector<Step> steps = StepsOf(driver, entries, names, true, false);
+  const std::vector<Step> steps = StepsOf(driver, entries, names, {});
   ASSERT_EQ(steps.size(), 2);
   EXPECT_EQ(steps[0].interval, (OwnInterval{10, 60}));
   EXPECT_EQ(steps[0].pattern.forwards, 1);
   EXPECT_EQ(steps[1].interval, (OwnInterval{90, 100}));
-  EXPECT_EQ(StepsOf(driver, entries, names, false, false).size(), 3);
+  EXPECT_EQ(StepsOf(driver, entries, names, {.with_collectives = false}).size(), 3);
 }
 
 TEST(Steps, ArePairedByTheirFirstCollective) {

@@ -37,10 +37,37 @@ std::vector<int64_t> StepEnds(const ThreadInput& thread, const TaskNames& names)
   return ends;
 }
 
+// Batches for more optimizer steps than this are used again and again: no step of all of them.
+constexpr size_t kOptimizersMax = 4;
+constexpr size_t kMostOf = 10;  // nine of ten
+constexpr size_t kMostParts = 9;
+
 uint32_t CountIn(const std::vector<int64_t>& times, const OwnInterval& interval) {
   const auto first = std::lower_bound(times.begin(), times.end(), interval.begin_ns);
   const auto last = std::lower_bound(times.begin(), times.end(), interval.end_ns);
   return static_cast<uint32_t>(last - first);
+}
+
+// From the end of a step of an optimizer to the end of the next; of `optimizers` of them that begin
+// with one in which a batch is loaded, where these are several.
+std::vector<OwnInterval> StepIntervals(const std::vector<int64_t>& ends,
+                                       const std::vector<int64_t>& loads, size_t optimizers) {
+  std::vector<OwnInterval> intervals;
+  size_t joined = optimizers;  // of the last one
+  for (size_t i = 0; i + 1 < ends.size(); ++i) {
+    const OwnInterval one{ends[i], ends[i + 1]};
+    if (optimizers > 1 && CountIn(loads, one) == 0) {
+      // Before the first batch, or one more than usual: of none.
+      if (joined < optimizers) intervals.back().end_ns = one.end_ns;
+      ++joined;
+      continue;
+    }
+    if (joined < optimizers) intervals.pop_back();
+    intervals.push_back(one);
+    joined = 1;
+  }
+  if (joined < optimizers) intervals.pop_back();
+  return intervals;
 }
 
 using Timed = std::pair<int64_t, const CollectiveEntry*>;  // in order
@@ -162,8 +189,31 @@ Driver DriverOf(const RankInput& rank, const TaskNames& names) {
   return driver;
 }
 
+size_t OptimizersPerBatch(const ThreadInput& driver, const TaskNames& names) {
+  const std::vector<int64_t> ends = StepEnds(driver, names);
+  const std::vector<int64_t> loads = BeginsOf(driver, names, Role::kLoader);
+  std::map<size_t, size_t> counts;  // batches by how many steps they are for
+  size_t batches = 0;
+  size_t steps = 0;
+  bool loaded = false;
+  for (size_t i = 0; i + 1 < ends.size(); ++i, ++steps) {
+    if (CountIn(loads, {ends[i], ends[i + 1]}) == 0) continue;
+    if (loaded) {
+      ++counts[steps];
+      ++batches;
+    }
+    loaded = true;
+    steps = 0;
+  }
+  for (const auto& [optimizers, count] : counts) {
+    const bool most = count * kMostOf >= batches * kMostParts;
+    if (most && optimizers <= kOptimizersMax) return optimizers;
+  }
+  return 1;
+}
+
 std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveEntry> collectives,
-                          const TaskNames& names, bool with_collectives, bool by_transfers) {
+                          const TaskNames& names, const StepOptions& options) {
   const std::vector<int64_t> ends = StepEnds(driver, names);
   const std::vector<int64_t> forwards = BeginsOf(driver, names, Role::kForward);
   const std::vector<int64_t> loads = BeginsOf(driver, names, Role::kLoader);
@@ -180,22 +230,22 @@ std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveE
   }
   std::sort(transfers.begin(), transfers.end());
   std::vector<Step> steps;
-  for (size_t i = 0; i + 1 < ends.size(); ++i) {
+  for (const OwnInterval& interval : StepIntervals(ends, loads, options.optimizers)) {
     Step step;
-    step.interval = {ends[i], ends[i + 1]};
+    step.interval = interval;
     for (const CollectiveEntry* entry : In(step.interval, real)) {
       step.collectives.emplace_back(entry->group, entry->number);
       ++step.pattern.collectives[entry->name];
     }
     const std::vector<const CollectiveEntry*> sent = In(step.interval, transfers);
     step.transfers = !sent.empty();
-    if (step.collectives.empty() || by_transfers) {
+    if (step.collectives.empty() || options.by_transfers) {
       for (const CollectiveEntry* entry : sent) {
         if (entry->loose) continue;
         step.collectives.emplace_back(entry->group, entry->number);
       }
     }
-    if (with_collectives && step.collectives.empty()) continue;
+    if (options.with_collectives && step.collectives.empty()) continue;
     step.pattern.forwards = CountIn(forwards, step.interval);
     step.pattern.loads = CountIn(loads, step.interval);
     steps.push_back(std::move(step));

@@ -3,6 +3,8 @@
 //
 // Driver: the thread that launches the collectives. Step: from the end of an optimizer step on the
 // driver to the end of the next, with at least one collective in between; accumulation lies inside.
+// Where each batch is for as many steps of optimizers, two or more, a step is all of these: a GAN's
+// two optimizers make one.
 // Steps of two ranks belong together if they have a collective (group, number) in common, and so do
 // those that a third rank's step belongs to: a job may have process groups of some ranks each.
 // Steps are paired where each rank has one of those that belong together, with as many collectives
@@ -53,11 +55,21 @@ struct Step {
   Pattern pattern;
 };
 
-// By time. `with_collectives`: those without any are no steps (an evaluation, a warm-up). Transfers
-// of the driver's count as collectives in steps that have no other, and in all if `by_transfers`:
-// collectives tell better what belongs together, but may be of some ranks each.
+// For how many steps of optimizers, 1 to 4, nine of ten of the driver's batches are; 1: also where
+// it is not known.
+size_t OptimizersPerBatch(const ThreadInput& driver, const TaskNames& names);
+
+struct StepOptions {
+  bool with_collectives = true;  // steps without any are none (an evaluation, a warm-up)
+  // Transfers of the driver's count as collectives in steps that have no other, and in all of them
+  // if this is so: collectives tell better what belongs together, but may be of some ranks each.
+  bool by_transfers = false;
+  size_t optimizers = 1;  // OptimizersPerBatch
+};
+
+// By time.
 std::vector<Step> StepsOf(const ThreadInput& driver, std::span<const CollectiveEntry> collectives,
-                          const TaskNames& names, bool with_collectives, bool by_transfers);
+                          const TaskNames& names, const StepOptions& options);
 
 struct PairedSteps {
   Pattern pattern;
