@@ -189,9 +189,10 @@ class Agent {
                        .child = {self_.string(), kVtuneChildFlag}}}),
         device_finder_(&runner_, &clock_, DevicesBy(kDescribeDevicesFlag)),
         devices_(&log_, DevicesBy(kDeviceChildFlag)),
+        ranks_([this] { return gate_.RuntimeDirectories(); }, &clock_, {}),
         stacks_(
             [this](std::vector<v1::Complaint>* complaints) { return gate_.Processes(complaints); },
-            [this] { return gate_.RuntimeDirectories(); }, &clock_, {.own_uid = uid_}),
+            [this] { return gate_.RuntimeDirectories(); }, &clock_, &ranks_, {.own_uid = uid_}),
         inventory_({.gate = &gate_,
                     .lttng = &lttng_,
                     .runner = &runner_,
@@ -225,6 +226,7 @@ class Agent {
   absl::Status Run() {
     SYNCLINE_RETURN_IF_ERROR(CheckLttngHome());
     SYNCLINE_RETURN_IF_ERROR(manager_.Recover());
+    ranks_.Tick();  // before a recording clears away what those have left that were killed
     // LTTng knows at once what starts after its session daemon, other programs up to 5 s later.
     // Each recording asks again, and says what is wrong.
     log_.Failure("session daemon", daemon_.Ensure());
@@ -280,6 +282,7 @@ class Agent {
     int signal_number = -1;
     while ((signal_number = ::sigtimedwait(&signals, nullptr, &period)) < 0) {
       manager_.Tick();
+      ranks_.Tick();
       probes_.Tick(clock_.RawNs());
       if (IsIdle()) signal_number = 0;
       if (signal_number == 0) break;
@@ -353,6 +356,7 @@ class Agent {
   VtuneCollector vtune_;
   DeviceFinder device_finder_;
   DeviceRecorder devices_;
+  RankWatch ranks_;
   StackReader stacks_;
   Inventory inventory_;
   RecordingManager manager_;

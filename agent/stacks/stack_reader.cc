@@ -260,6 +260,15 @@ void StackReader::ClearFolders(v1::StacksResponse* response) const {
   }
 }
 
+void StackReader::AddEnded(v1::StacksResponse* response) const {
+  for (const v1::ProcessStacks& one : response->processes()) {
+    if (one.source() != v1::ProcessStacks::HOOK) continue;
+    ranks_->Remember(one, one.answered_twice() ? response->second_look_begin_monotonic_ns()
+                                               : response->first_look_end_monotonic_ns());
+  }
+  for (v1::EndedProcess& ended : ranks_->Ended()) *response->add_ended() = std::move(ended);
+}
+
 absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& request) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
@@ -270,6 +279,7 @@ absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& re
   v1::StacksResponse response;
   const int64_t begin_ns = clock_->MonotonicNs();
   response.set_asked_monotonic_ns(begin_ns);
+  ranks_->Tick();  // who ends from here on was there
   AddProcesses(&response);
   std::vector<Asked> asked = OpenBlocks(&response);
   // Of those that answer: what the others wait for has no end.
@@ -299,6 +309,7 @@ absl::StatusOr<v1::StacksResponse> StackReader::Read(const v1::StacksRequest& re
     Accept(one.answer, &stacks);
   }
   ClearFolders(&response);
+  AddEnded(&response);
   response.set_answered_monotonic_ns(clock_->MonotonicNs());
   return response;
 }

@@ -5,7 +5,7 @@
 // with a file. All are asked at once, and those that answered once more a moment later: what both
 // looks say of a process group was so all the time in between, because the numbers of a group only
 // grow. Of a process that does not answer, py-spy may know the Python stacks; the kernel knows
-// where its threads wait.
+// where its threads wait. Ranks that have ended are told, too (rank_watch.h).
 //
 // Thread-safe; one request is served at a time. Another agent that asks at the same moment takes
 // the answers away from this one.
@@ -26,6 +26,7 @@
 #include "agent/host/process_folder.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
+#include "agent/stacks/rank_watch.h"
 #include "agent/stacks/stack_folder.h"
 #include "control_block/live_block.h"
 #include "syncline/v1/agent.pb.h"
@@ -47,12 +48,13 @@ class StackReader {
   // Those that have a control block, of all users that the agent serves.
   using Processes = std::function<std::vector<v1::ProcessInfo>(std::vector<v1::Complaint>*)>;
 
-  // The clock is not owned.
-  StackReader(Processes processes, RuntimeDirectories directories, Clock* clock,
+  // The clock and the watch are not owned.
+  StackReader(Processes processes, RuntimeDirectories directories, Clock* clock, RankWatch* ranks,
               StackReaderOptions options)
       : processes_(std::move(processes)),
         directories_(std::move(directories)),
         clock_(clock),
+        ranks_(ranks),
         options_(std::move(options)) {}
 
   // ResourceExhausted: somebody else's request is being served.
@@ -88,10 +90,13 @@ class StackReader {
   // Of all answers; says where some may stay.
   void ClearFolders(v1::StacksResponse* response) const;
   void LookFromOutside(v1::StacksResponse* response) const;
+  // Ranks that were there and are not any more.
+  void AddEnded(v1::StacksResponse* response) const;
 
   const Processes processes_;
   const RuntimeDirectories directories_;
   Clock* const clock_;
+  RankWatch* const ranks_;
   const StackReaderOptions options_;
   std::mutex mutex_;  // held while a request is served
 };

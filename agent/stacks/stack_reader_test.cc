@@ -70,17 +70,17 @@ class StackReaderTest : public testing::Test {
     return block.ok() ? block->Read()->gate.stacks_asked : 0;
   }
   v1::StacksResponse Read() {
-    StackReader reader(
-        [this](std::vector<v1::Complaint>*) { return std::vector{info_}; },
-        [this] {
-          return std::vector<std::pair<uint32_t, std::filesystem::path>>{{::geteuid(), runtime_}};
-        },
-        &clock_,
-        {.own_uid = ::geteuid(),
-         .proc = root_ / "proc",
-         .py_spy = (root_ / "py-spy").string(),
-         .answer_bytes_max = answer_bytes_max_,
-         .folder_entries_max = folder_entries_max_});
+    const RuntimeDirectories directories = [this] {
+      return std::vector<std::pair<uint32_t, std::filesystem::path>>{{::geteuid(), runtime_}};
+    };
+    RankWatch ranks(directories, &clock_, {.proc = root_ / "proc"});
+    StackReader reader([this](std::vector<v1::Complaint>*) { return std::vector{info_}; },
+                       directories, &clock_, &ranks,
+                       {.own_uid = ::geteuid(),
+                        .proc = root_ / "proc",
+                        .py_spy = (root_ / "py-spy").string(),
+                        .answer_bytes_max = answer_bytes_max_,
+                        .folder_entries_max = folder_entries_max_});
     const auto response = reader.Read({});
     EXPECT_TRUE(response.ok()) << response.status();
     return response.value_or(v1::StacksResponse());

@@ -127,6 +127,7 @@ SUBJECT_COLUMNS_MAX = 72
 SUBJECTS_SINCE = "2026-11-24T13:30:00Z"  # older ones stay as they are
 
 PROTO_UNITLESS = {  # identifiers and ordinals, which have no unit
+    "exit_code",
     "pid",
     "guard_pid",
     "own_pid",
