@@ -44,7 +44,10 @@ int Stacks(const Context& context, const StacksOptions& options) {
                                {.width = TerminalWidth().value_or(80), .all = options.all});
   }
   size_t with_stacks = 0;
-  bool whole = true;
+  // A rank that has ended, or is nowhere, has no stacks.
+  bool whole = std::all_of(verdicts.begin(), verdicts.end(), [](const stacks::GroupVerdict& one) {
+    return one.absent.nowhere.empty() && !one.absent.Any(stacks::AbsentState::kEnded);
+  });
   size_t processes = 0;
   for (const stacks::NodeLook& look : looks) {
     PrintNotes(context, look);
@@ -83,14 +86,19 @@ void RegisterStacks(CLI::App* app, Context* context) {
       "groups.\n"
       "It is asked twice, two seconds apart. BEHIND names the ranks that have not entered a "
       "collective\n"
-      "which others have; it compares counts, never clocks. UNDECIDED says why it is not known.\n"
+      "which others have; it compares counts, never clocks. DEAD names ranks whose processes have "
+      "ended,\n"
+      "STOPPED those that are stopped, MISSING those that are in no process on any node that "
+      "answered.\n"
+      "UNDECIDED says why it is not known.\n"
       "Of a process that does not answer, py-spy gives the Python stacks, where it is installed "
       "and\n"
       "allowed; otherwise there is what the kernel says of its threads. Native stacks are not "
       "shown.\n"
       "Nothing is recorded, nothing is stopped, and no source code, no variable is read.\n"
-      "Exit code 0: all processes have Python stacks; 3: some have not, or a node did not answer; "
-      "1: none\nhas.\n\n"
+      "Exit code 0: all ranks have Python stacks; 3: some have not (also one that is dead or "
+      "missing), or a\n"
+      "node did not answer; 1: none has.\n\n"
       "Examples:\n"
       "  syncline stacks                                # this machine\n"
       "  syncline stacks --hosts hosts.txt --tls-dir tls\n"

@@ -66,10 +66,13 @@ std::string Wrapped(std::string_view begin, size_t hanging, const std::string& t
 }
 
 std::string VerdictText(const stacks::GroupVerdict& verdict, size_t width) {
-  std::string text = absl::StrCat("group ", verdict.name);
+  const bool is_group = !verdict.name.empty();
+  std::string text = is_group              ? absl::StrCat("group ", verdict.name)
+                     : verdict.job.empty() ? std::string("a job")
+                                           : absl::StrCat("job ", verdict.job);
   if (!verdict.description.empty()) absl::StrAppend(&text, " (", verdict.description, ")");
   absl::StrAppend(&text, " of ", verdict.size, verdict.size == 1 ? " rank" : " ranks");
-  if (!verdict.job.empty()) absl::StrAppend(&text, ", job ", verdict.job);
+  if (is_group && !verdict.job.empty()) absl::StrAppend(&text, ", job ", verdict.job);
   absl::StrAppend(&text, ": ", verdict.sentence);
   return LabelledText(stacks::KindName(verdict.kind), text, width);
 }

@@ -33,7 +33,10 @@ Processes WhoIsShown(const stacks::KeptLook& look, const stacks::Standstill& sta
     for (const stacks::Member& member : group.members) {
       const bool behind =
           std::find(group.behind.begin(), group.behind.end(), member.rank) != group.behind.end();
-      if (behind || group.behind.empty()) Add(member.process, &shown);
+      // Who waits for a rank that is dead is worth as much as who is behind.
+      const bool waits =
+          group.kind == stacks::GroupKind::kDead || group.kind == stacks::GroupKind::kStopped;
+      if (behind || waits || group.behind.empty()) Add(member.process, &shown);
     }
   }
   for (const stacks::NodeLook& node : look.looks) {

@@ -19,6 +19,25 @@ Json OfMessage(const google::protobuf::Message& message) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
+Json OfAbsent(const AbsentRank& absent) {
+  Json one;
+  one["rank"] = absent.rank;
+  one["state"] = StateName(absent.state);
+  one["node"] = *absent.node;
+  one["pid"] = absent.process->pid() != 0 ? absent.process->pid() : absent.process->own_pid();
+  one["sentence"] = absent.sentence;
+  if (absent.ended == nullptr) return one;
+  const v1::EndedProcess& ended = *absent.ended;
+  const bool by_signal = ended.signal_number() != 0;
+  one["ended_ago_least_ns"] = absent.ended_ago.least_ns;
+  one["ended_ago_most_ns"] = absent.ended_ago.most_ns;
+  one["signal"] = ended.status_known() && by_signal ? Json(ended.signal_number()) : Json();
+  one["exit_code"] = ended.status_known() && !by_signal ? Json(ended.exit_code()) : Json();
+  one["last_collective_number"] =
+      absent.last_number.has_value() ? Json(*absent.last_number) : Json();
+  return one;
+}
+
 Json OfVerdict(const GroupVerdict& verdict) {
   Json group;
   group["name"] = verdict.name;
@@ -36,10 +55,13 @@ Json OfVerdict(const GroupVerdict& verdict) {
     one["node"] = *member.node;
     one["pid"] = member.process->process().pid();
     one["last_collective_number"] = member.number < 0 ? Json() : Json(member.number);
-    one["last_collective"] = member.state->collective();
-    one["pending"] = member.state->collective_pending();
+    one["last_collective"] = member.state != nullptr ? member.state->collective() : "";
+    one["pending"] = member.state != nullptr && member.state->collective_pending();
     members.push_back(std::move(one));
   }
+  Json& absent = group["absent"] = Json::array();
+  for (const AbsentRank& one : verdict.absent.known) absent.push_back(OfAbsent(one));
+  group["nowhere"] = verdict.absent.nowhere;
   return group;
 }
 

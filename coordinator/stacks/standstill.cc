@@ -78,7 +78,8 @@ std::string EndedRanks(const NoStep& window) {
 }
 
 bool IsKnown(const GroupVerdict& group) {
-  return group.kind == GroupKind::kBehind || group.kind == GroupKind::kMismatch ||
+  return group.kind == GroupKind::kDead || group.kind == GroupKind::kStopped ||
+         group.kind == GroupKind::kBehind || group.kind == GroupKind::kMismatch ||
          group.kind == GroupKind::kWaiting || group.kind == GroupKind::kIdle;
 }
 
@@ -149,6 +150,12 @@ KeptLook OnlyJob(KeptLook look, const std::string& job) {
       return is_other(one.process().job(), one.process().incarnation());
     });
     processes->erase(others, processes->end());
+    auto* const ended = node.answer->mutable_ended();
+    ended->erase(std::remove_if(ended->begin(), ended->end(),
+                                [&](const auto& one) {
+                                  return is_other(one.process().job(), one.process().incarnation());
+                                }),
+                 ended->end());
   }
   return look;
 }

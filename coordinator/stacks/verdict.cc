@@ -8,12 +8,13 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/process_part.h"
+#include "coordinator/stacks/without_group.h"
 
 namespace syncline::stacks {
 namespace {
@@ -21,24 +22,15 @@ namespace {
 constexpr size_t kRanksMax = size_t{1} << 16;
 // Of all groups together: what a process says of its groups must not take the caller's memory.
 constexpr size_t kAllRanksMax = size_t{1} << 20;
-constexpr size_t kListed = 8;
 // Durations of two nodes' clocks are compared: what they differ by in seconds, many times over.
 constexpr int64_t kDriftNs = 2'000'000;
 
-// Processes of two users are never of one group: nobody speaks for another user's job.
 struct Key {
-  uint32_t uid = 0;
-  std::string job;
-  std::string incarnation;
+  JobKey job;
   std::string name;
   std::string ranks;
   auto operator<=>(const Key&) const = default;
 };
-
-bool IsOfJob(const v1::ProcessInfo& process, const Key& key) {
-  return process.uid() == key.uid && process.job() == key.job &&
-         process.incarnation() == key.incarnation;
-}
 
 // When what both looks of a node say was so, by the caller's clock.
 struct Window {
@@ -63,27 +55,8 @@ struct Group {
   bool too_large = false;
 };
 
-std::string Ranks(const std::vector<int32_t>& ranks) {
-  const size_t shown = std::min(ranks.size(), kListed);
-  std::string text = absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ",
-                                  absl::StrJoin(ranks.begin(), ranks.begin() + shown, ", "));
-  if (shown < ranks.size()) absl::StrAppend(&text, " and ", ranks.size() - shown, " more");
-  return text;
-}
-
 std::string Collective(const std::string& name, int64_t number) {
   return absl::StrCat(name.empty() ? "collective" : name, " #", number);
-}
-
-// The number of its last collective; nullopt: not known. NCCL's counter has collectives alone,
-// Gloo's transfers as well; a group of several backends has one for each.
-std::optional<int64_t> NumberOf(const v1::ProcessGroupState& state) {
-  const int64_t counter = state.sequence_number();
-  if (counter == 0) return 0;
-  if (counter < 0) return std::nullopt;
-  if (state.backend() == "nccl") return counter;
-  if (state.backend() != "gloo" || !HasOwnRecord(state)) return std::nullopt;
-  return state.collective_number();
 }
 
 // Whether the program's own code is there: not a package's, not Python's.
@@ -100,10 +73,11 @@ std::map<Key, Group> GroupsOf(const std::vector<NodeLook>& looks) {
   for (const NodeLook& look : looks) {
     if (!look.answer.ok()) continue;
     for (const v1::ProcessStacks& process : look.answer->processes()) {
+      const v1::ProcessInfo& info = process.process();
+      if (HasEndedMeanwhile(info, *look.answer)) continue;
       for (const v1::ProcessGroupState& state : process.groups()) {
-        const v1::ProcessInfo& info = process.process();
-        const auto [entry, is_new] = groups.try_emplace(
-            Key{info.uid(), info.job(), info.incarnation(), state.name(), state.ranks()});
+        const auto [entry, is_new] =
+            groups.try_emplace(Key{JobOf(info), state.name(), state.ranks()});
         Group& group = entry->second;
         if (is_new) {
           auto ranks = ParseRanks(state.ranks());
@@ -119,8 +93,8 @@ std::map<Key, Group> GroupsOf(const std::vector<NodeLook>& looks) {
         }
         group.window.Cut(look);
         group.answered_twice = group.answered_twice && process.answered_twice();
-        group.members.push_back(
-            {state.rank(), &look.node, &process, &state, NumberOf(state).value_or(-1)});
+        group.members.push_back({state.rank(), &look.node, &process, &state,
+                                 NumberOf(state).value_or(-1), AgeNs(info, *look.answer)});
       }
     }
   }
@@ -164,52 +138,6 @@ std::string Hindrance(const Group& group) {
   return "";
 }
 
-// What is known of a rank that is not among the members.
-std::string WhyUnknown(int32_t rank, const Key& key, const std::vector<NodeLook>& looks) {
-  size_t unreachable = 0;
-  for (const NodeLook& look : looks) {
-    if (!look.answer.ok()) {
-      ++unreachable;
-      continue;
-    }
-    for (const v1::ProcessStacks& process : look.answer->processes()) {
-      const v1::ProcessInfo& info = process.process();
-      // A launcher has a rank's number, and so have loader workers and children.
-      const bool is_rank = info.part().empty() || info.part() == kPartRank;
-      if (info.rank() != rank || !is_rank || !IsOfJob(info, key)) continue;
-      return absl::StrCat("rank ", rank, " (node ", look.node, ", pid ", info.pid(), "): ",
-                          process.absence().empty()
-                              ? "it answered without this group, which it has left, has not made "
-                                "yet, or could not tell"
-                              : process.absence());
-    }
-  }
-  return absl::StrCat("rank ", rank, " is in no process of user ", key.uid, " that answered",
-                      unreachable > 0 ? ", and not all nodes answered" : "");
-}
-
-std::string WhyUnknown(const GroupVerdict& verdict, const Key& key,
-                       const std::vector<NodeLook>& looks) {
-  constexpr size_t kExplained = 3;
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < std::min(verdict.unknown.size(), kExplained); ++i) {
-    parts.push_back(WhyUnknown(verdict.unknown[i], key, looks));
-  }
-  if (verdict.unknown.size() > kExplained) {
-    parts.push_back(absl::StrCat(verdict.unknown.size() - kExplained, " more ranks"));
-  }
-  return absl::StrJoin(parts, "; ");
-}
-
-std::string Where(const Member& member) {
-  const v1::StackFrame* const place = MainPlace(*member.process);
-  if (place == nullptr) return "";
-  return absl::StrCat(" Rank ", member.rank, "'s main thread ",
-                      member.process->main_thread_moved() ? "moves; it was seen in " : "stood in ",
-                      PlaceText(*place),
-                      member.process->main_thread_moved() ? "." : " at both looks.");
-}
-
 // Some have entered what others have not.
 void JudgeBehind(int64_t most, GroupVerdict* verdict) {
   std::vector<int32_t> waiting;
@@ -234,25 +162,49 @@ void JudgeBehind(int64_t most, GroupVerdict* verdict) {
                          ? absl::StrCat("#", *numbers.begin())
                          : absl::StrCat("#", *numbers.begin(), " to #", *numbers.rbegin());
   if (numbers.size() == 1 && *numbers.begin() == 0) last = "none so far";
-  std::string who = Ranks(verdict->behind);
+  std::string who = RanksText(verdict->behind);
   if (one)
     absl::StrAppend(&who, " (node ", *first_behind->node, ", pid ",
                     first_behind->process->process().pid(), ")");
-  const std::string not_over = waiting.empty() ? ""
-                               : waiting == ahead
-                                   ? ", and which is not over there"
-                                   : absl::StrCat(", and which is not over on ", Ranks(waiting));
+  const std::string not_over =
+      waiting.empty()    ? ""
+      : waiting == ahead ? ", and which is not over there"
+                         : absl::StrCat(", and which is not over on ", RanksText(waiting));
   verdict->sentence =
       absl::StrCat(who, one ? " has" : " have", " not entered ", Collective(name, most), ", which ",
-                   Ranks(ahead), ahead.size() == 1 ? " has" : " have", " entered", not_over, "; ",
-                   one ? "its" : "their", " last: ", last, ".", Where(*first_behind));
+                   RanksText(ahead), ahead.size() == 1 ? " has" : " have", " entered", not_over,
+                   "; ", one ? "its" : "their", " last: ", last, ".");
+  AppendSentence(Where(*first_behind), &verdict->sentence);
+}
+
+// "all have", or whoever answered.
+std::string WhoHave(const GroupVerdict& verdict) {
+  if (verdict.unknown.empty()) return "all have";
+  std::vector<int32_t> ranks;
+  for (const Member& member : verdict.members) ranks.push_back(member.rank);
+  if (ranks.size() == 1) return absl::StrCat(RanksText(ranks), ", the only one that answered, has");
+  return absl::StrCat("all that answered (", RanksText(ranks), ") have");
+}
+
+// Under one number.
+void JudgeMismatch(int64_t number, const std::map<std::string, std::vector<int32_t>>& by_name,
+                   GroupVerdict* verdict) {
+  verdict->kind = GroupKind::kMismatch;
+  std::vector<std::string> parts;
+  for (const auto& [name, ranks] : by_name) {
+    parts.push_back(absl::StrCat(RanksText(ranks), ": ", name));
+  }
+  verdict->sentence = absl::StrCat(
+      "as #", number, " they ask for different collectives: ", absl::StrJoin(parts, "; "));
 }
 
 // All have the same number.
 void JudgeTogether(int64_t number, GroupVerdict* verdict) {
+  const bool whole = verdict->unknown.empty();
   if (number == 0) {
     verdict->kind = GroupKind::kIdle;
-    verdict->sentence = "no rank has entered a collective so far";
+    verdict->sentence = whole ? "no rank has entered a collective so far"
+                              : "no rank that answered has entered a collective so far";
     return;
   }
   std::map<std::string, std::vector<int32_t>> by_name;
@@ -263,39 +215,99 @@ void JudgeTogether(int64_t number, GroupVerdict* verdict) {
     }
     if (member.state->collective_pending()) pending.push_back(member.rank);
   }
-  if (by_name.size() > 1) {
-    verdict->kind = GroupKind::kMismatch;
-    std::vector<std::string> parts;
-    for (const auto& [name, ranks] : by_name) {
-      parts.push_back(absl::StrCat(Ranks(ranks), ": ", name));
-    }
-    verdict->sentence = absl::StrCat(
-        "as #", number, " they ask for different collectives: ", absl::StrJoin(parts, "; "));
-    return;
-  }
+  if (by_name.size() > 1) return JudgeMismatch(number, by_name, verdict);
   const std::string what =
       Collective(by_name.empty() ? std::string() : by_name.begin()->first, number);
+  const std::string entered = absl::StrCat(WhoHave(*verdict), " entered ", what);
   if (by_name.empty()) {  // NCCL
-    verdict->sentence =
-        absl::StrCat("all have entered ", what, "; whether it is over, its backend does not tell");
+    verdict->sentence = absl::StrCat(entered, "; whether it is over, its backend does not tell");
     return;
   }
+  const bool one = verdict->members.size() == 1;
   if (pending.empty()) {
     verdict->kind = GroupKind::kIdle;
-    verdict->sentence = absl::StrCat("all have entered ", what, ", and none waits in it");
+    verdict->sentence =
+        absl::StrCat(entered, ", and ", one ? "does not wait in it" : "none waits in it");
     return;
   }
   verdict->kind = GroupKind::kWaiting;
-  verdict->sentence = absl::StrCat("all have entered ", what, ", and ",
-                                   pending.size() == verdict->members.size()
-                                       ? std::string("it is over on none")
-                                       : absl::StrCat("it is not over on ", Ranks(pending)),
-                                   ": by the numbers nobody is behind");
+  const std::string where = one ? "it is not over there"
+                            : pending.size() == verdict->members.size()
+                                ? "it is over on none"
+                                : absl::StrCat("it is not over on ", RanksText(pending));
+  verdict->sentence =
+      absl::StrCat(entered, ", and ", where, whole ? ": by the numbers nobody is behind" : "");
+}
+
+// What those who answered say of the group by their numbers.
+void JudgeMembers(const Group& group, GroupVerdict* verdict) {
+  const bool moves = std::any_of(verdict->members.begin(), verdict->members.end(), Moves);
+  if (group.answered_twice && moves) {
+    verdict->kind = GroupKind::kMoves;
+    verdict->sentence = "it does not stand still: between the two looks its numbers changed";
+    return;
+  }
+  verdict->sentence = Hindrance(group);
+  if (!verdict->sentence.empty()) return;
+  const auto by_number = [](const Member& a, const Member& b) { return a.number < b.number; };
+  const auto [least, most] =
+      std::minmax_element(verdict->members.begin(), verdict->members.end(), by_number);
+  if (least->number < most->number) {
+    JudgeBehind(most->number, verdict);
+  } else {
+    JudgeTogether(most->number, verdict);
+  }
+}
+
+// Where somebody stands who waits in a collective, else somebody.
+std::string WhereOneWaits(const GroupVerdict& verdict) {
+  const auto waits = [](const Member& member) { return member.state->collective_pending(); };
+  const auto found = std::find_if(verdict.members.begin(), verdict.members.end(), waits);
+  return Where(found == verdict.members.end() ? verdict.members.front() : *found);
+}
+
+std::string LastOfEnded(const AbsentRanks& absent) {
+  std::vector<int32_t> ranks;
+  for (const AbsentRank& one : absent.known) {
+    if (one.state == AbsentState::kEnded && !one.last_number) ranks.push_back(one.rank);
+  }
+  if (ranks.empty()) return "";
+  return absl::StrCat("Which collective ", RanksText(ranks), " entered last is not known.");
+}
+
+// What is known of those who did not answer comes to the verdict on the others, or before it.
+void AddAbsent(GroupVerdict* verdict) {
+  const AbsentRanks& absent = verdict->absent;
+  const std::string dead = AbsentText(absent, AbsentState::kEnded);
+  const std::string stopped = AbsentText(absent, AbsentState::kStopped);
+  const std::string silent = AbsentText(absent, AbsentState::kSilent);
+  const std::string nowhere = NowhereText(absent);
+  const GroupKind of_others = verdict->kind;
+  const std::string others = std::exchange(verdict->sentence, "");
+  if (!dead.empty()) {
+    verdict->kind = GroupKind::kDead;
+  } else if (!stopped.empty() && of_others != GroupKind::kMoves) {
+    verdict->kind = GroupKind::kStopped;
+  } else if (of_others == GroupKind::kWaiting || of_others == GroupKind::kIdle) {
+    verdict->kind = nowhere.empty() ? GroupKind::kUndecided : GroupKind::kMissing;
+  }
+  std::string* const sentence = &verdict->sentence;
+  const bool missing = verdict->kind == GroupKind::kMissing;
+  AppendSentence(dead, sentence);
+  AppendSentence(stopped, sentence);
+  if (missing) AppendSentence(nowhere, sentence);
+  AppendSentence(others, sentence);
+  if (verdict->kind != of_others && of_others != GroupKind::kBehind) {
+    AppendSentence(WhereOneWaits(*verdict), sentence);
+  }
+  AppendSentence(LastOfEnded(absent), sentence);
+  if (!silent.empty()) AppendSentence("Not known: " + silent, sentence);
+  if (!missing) AppendSentence(nowhere, sentence);
 }
 
 GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook>& looks) {
   GroupVerdict verdict;
-  verdict.job = key.job;
+  verdict.job = key.job.job;
   verdict.name = key.name;
   verdict.size = group->ranks.size();
   std::sort(group->members.begin(), group->members.end(),
@@ -309,39 +321,18 @@ GroupVerdict JudgeGroup(const Key& key, Group* group, const std::vector<NodeLook
   }
   verdict.sentence = WhyNoGroup(verdict.members);
   if (!verdict.sentence.empty()) return verdict;
-  const bool moves = std::any_of(verdict.members.begin(), verdict.members.end(), Moves);
-  if (group->answered_twice && moves) {
-    verdict.kind = GroupKind::kMoves;
-    verdict.sentence = "it does not stand still: between the two looks its numbers changed";
-    return verdict;
-  }
-  verdict.sentence = Hindrance(*group);
-  if (!verdict.sentence.empty()) return verdict;
-  const auto by_number = [](const Member& a, const Member& b) { return a.number < b.number; };
-  const auto [least, most] =
-      std::minmax_element(verdict.members.begin(), verdict.members.end(), by_number);
-  if (least->number < most->number) {
-    JudgeBehind(most->number, &verdict);
-  } else {
-    JudgeTogether(most->number, &verdict);
-  }
-  if (!verdict.unknown.empty()) {
-    const std::string why = WhyUnknown(verdict, key, looks);
-    if (verdict.kind == GroupKind::kWaiting || verdict.kind == GroupKind::kIdle) {
-      verdict.kind = GroupKind::kUndecided;
-      verdict.sentence = absl::StrCat("of those that answered ", verdict.sentence);
-    }
-    absl::StrAppend(&verdict.sentence, verdict.sentence.ends_with('.') ? " " : ". ",
-                    "Not known: ", why);
-  }
+  JudgeMembers(*group, &verdict);
+  if (verdict.unknown.empty()) return verdict;
+  verdict.absent = FindAbsent({.job = key.job,
+                               .ranks = &verdict.unknown,
+                               .members = &verdict.members,
+                               .group = verdict.members.front().state},
+                              looks);
+  AddAbsent(&verdict);
   return verdict;
 }
 
 }  // namespace
-
-bool HasOwnRecord(const v1::ProcessGroupState& group) {
-  return group.collective_number() >= 0 && group.collective_number() <= group.sequence_number();
-}
 
 absl::StatusOr<std::vector<int32_t>> ParseRanks(const std::string& text) {
   std::vector<int32_t> ranks;
@@ -379,8 +370,30 @@ std::string PlaceText(const v1::StackFrame& frame) {
                       frame.line_number() == 0 ? "" : absl::StrCat(":", frame.line_number()), ")");
 }
 
+std::string Where(const Member& member) {
+  const v1::StackFrame* const place = MainPlace(*member.process);
+  if (place == nullptr) return "";
+  return absl::StrCat("Rank ", member.rank, "'s main thread ",
+                      member.process->main_thread_moved() ? "moves; it was seen in " : "stood in ",
+                      PlaceText(*place),
+                      member.process->main_thread_moved() ? "." : " at both looks.");
+}
+
+void AppendSentence(std::string text, std::string* sentence) {
+  if (text.empty()) return;
+  if (!sentence->empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  absl::StrAppend(sentence, sentence->empty() || sentence->ends_with('.') ? "" : ".",
+                  sentence->empty() ? "" : " ", text);
+}
+
 const char* KindName(GroupKind kind) {
   switch (kind) {
+    case GroupKind::kDead:
+      return "dead";
+    case GroupKind::kStopped:
+      return "stopped";
+    case GroupKind::kMissing:
+      return "missing";
     case GroupKind::kBehind:
       return "behind";
     case GroupKind::kMismatch:
@@ -400,6 +413,7 @@ const char* KindName(GroupKind kind) {
 std::vector<GroupVerdict> Judge(const std::vector<NodeLook>& looks) {
   std::vector<GroupVerdict> verdicts;
   for (auto& [key, group] : GroupsOf(looks)) verdicts.push_back(JudgeGroup(key, &group, looks));
+  for (GroupVerdict& verdict : JudgeWithoutGroups(looks)) verdicts.push_back(std::move(verdict));
   std::stable_sort(verdicts.begin(), verdicts.end(),
                    [](const GroupVerdict& a, const GroupVerdict& b) { return a.kind < b.kind; });
   return verdicts;

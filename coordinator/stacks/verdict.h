@@ -10,7 +10,8 @@
 //
 // Worked example: rank 0 says "#42, all_reduce, not over", rank 1 says "#41": rank 1 is behind, and
 // rank 0 waits for it. Rank 2 of the same group does not answer: that rank 1 is behind is true all
-// the same. If 0 and 1 said #42 both, nothing would be said but that 2 is unknown.
+// the same. If 0 and 1 said #42 both, nothing would be said but that 2 is unknown, and why. If its
+// process has ended, 0 and 1 wait for a rank that is dead: absent.h says when that is known.
 //
 // Pure.
 #ifndef SYNCLINE_COORDINATOR_STACKS_VERDICT_H_
@@ -21,37 +22,25 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "syncline/v1/agent.pb.h"
+#include "coordinator/stacks/absent.h"
+#include "coordinator/stacks/members.h"
 
 namespace syncline::stacks {
 
-// What one node answered. The times are one clock's of the caller, right before the call and right
-// after it.
-struct NodeLook {
-  std::string node;
-  absl::StatusOr<v1::StacksResponse> answer;
-  int64_t asked_ns = 0;
-  int64_t answered_ns = 0;
-};
-
-struct Member {
-  int32_t rank = -1;
-  const std::string* node = nullptr;
-  const v1::ProcessStacks* process = nullptr;
-  const v1::ProcessGroupState* state = nullptr;
-  int64_t number = -1;  // of its last collective; -1: unknown
-};
-
 enum class GroupKind : uint8_t {
+  kDead,       // the process of a rank has ended
+  kStopped,    // that of a rank is stopped
   kBehind,     // `behind` have not entered what others have
   kMismatch,   // under one number they ask for different collectives
+  kMissing,    // a rank is in no process on any node that answered
   kWaiting,    // all have entered the same one, and it is not over on some
   kIdle,       // all have left the same one
   kMoves,      // it does not stand still
   kUndecided,  // the sentence says why
 };
 
-// Of one process group. Points into the looks.
+// Of one process group, or of a job whose ranks have none so far: then `name` is empty. Points into
+// the looks.
 struct GroupVerdict {
   GroupKind kind = GroupKind::kUndecided;
   std::string name;
@@ -60,15 +49,12 @@ struct GroupVerdict {
   size_t size = 0;              // ranks that it has
   std::vector<Member> members;  // those that answered, by rank
   std::vector<int32_t> behind;
-  std::vector<int32_t> unknown;  // ranks of which nothing is known
+  std::vector<int32_t> unknown;  // ranks that are no members here
+  AbsentRanks absent;            // what is known of these
   std::string sentence;
 };
 
-// Whether what PyTorch's record says is the group's own. Where it says more than was counted, it is
-// of an earlier group with the same name.
-bool HasOwnRecord(const v1::ProcessGroupState& group);
-
-// Behind and mismatched ones first.
+// Those with ranks that have ended first, then stopped, behind and mismatched ones.
 std::vector<GroupVerdict> Judge(const std::vector<NodeLook>& looks);
 
 // "0-3,8" -> 0 1 2 3 8, at most 2^20. InvalidArgument for anything else.
@@ -80,6 +66,12 @@ const v1::StackFrame* MainPlace(const v1::ProcessStacks& process);
 
 // "load_batch (train.py:23)".
 std::string PlaceText(const v1::StackFrame& frame);
+
+// "Rank 1's main thread stood in load_batch (train.py:23) at both looks."; empty: not known.
+std::string Where(const Member& member);
+
+// Behind what is there, as a sentence of its own. Nothing for an empty text.
+void AppendSentence(std::string text, std::string* sentence);
 
 const char* KindName(GroupKind kind);
 

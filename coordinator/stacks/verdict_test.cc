@@ -160,13 +160,14 @@ TEST(Verdict, ARankThatDoesNotAnswerIsNamedWithItsReason) {
   EXPECT_EQ(verdicts[0].kind, GroupKind::kUndecided);
   EXPECT_THAT(verdicts[0].unknown, ElementsAre(2));
   EXPECT_THAT(verdicts[0].sentence,
-              AllOf(StartsWith("of those that answered all have entered all_reduce #42"),
+              AllOf(StartsWith("all that answered (ranks 0, 1) have entered all_reduce #42"),
                     HasSubstr("rank 2 (node node-1, pid 55): it did not answer")));
   // Who is behind is so whatever the others do.
   auto behind = Nodes({{0, 42}, {1, 41, false}}, "0-2");
   behind.push_back({"node-2", absl::UnavailableError("nobody listens")});
   EXPECT_EQ(Judge(behind)[0].kind, GroupKind::kBehind);
-  EXPECT_THAT(Judge(behind)[0].sentence, HasSubstr("not all nodes answered"));
+  EXPECT_THAT(Judge(behind)[0].sentence,
+              HasSubstr("Rank 2: no process on any node that answered, and node node-2 did not"));
 }
 
 TEST(Verdict, JobsThatCannotBeToldApartAndSuchThatCan) {
@@ -191,9 +192,8 @@ TEST(Verdict, NobodySpeaksForAnotherUsersJob) {
   ASSERT_EQ(verdicts.size(), 2u);
   EXPECT_EQ(verdicts[0].kind, GroupKind::kBehind);
   EXPECT_THAT(verdicts[0].behind, ElementsAre(1));
-  EXPECT_EQ(verdicts[1].kind, GroupKind::kUndecided);
-  EXPECT_THAT(verdicts[1].sentence,
-              HasSubstr("rank 0 is in no process of user 1001 that answered"));
+  EXPECT_EQ(verdicts[1].kind, GroupKind::kMissing);
+  EXPECT_THAT(verdicts[1].sentence, HasSubstr("rank 0: no process on any node that answered"));
 }
 
 // Gloo's record has nothing of what the group does with its other backend.
@@ -242,7 +242,7 @@ TEST(Verdict, ARankThatAnsweredWithoutTheGroup) {
               HasSubstr("rank 1 (node node-1, pid 101): it answered without this group"));
   // Its loader worker has its number, too.
   looks[1].answer->mutable_processes(0)->mutable_process()->set_part("loader worker");
-  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("rank 1 is in no process of user 0"));
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("rank 1: no process on any node that answered"));
 }
 
 TEST(Verdict, WhatAProcessSaysTakesNoBoundlessMemory) {
@@ -255,9 +255,11 @@ TEST(Verdict, WhatAProcessSaysTakesNoBoundlessMemory) {
   size_t unknown = 0;
   size_t refused = 0;
   for (const GroupVerdict& verdict : Judge(looks)) {
-    EXPECT_EQ(verdict.kind, GroupKind::kUndecided);
     unknown += verdict.unknown.size();
-    if (verdict.sentence == "the processes name more ranks than are judged at once") ++refused;
+    const bool too_many =
+        verdict.sentence == "the processes name more ranks than are judged at once";
+    EXPECT_EQ(verdict.kind, too_many ? GroupKind::kUndecided : GroupKind::kMissing);
+    refused += too_many ? 1 : 0;
   }
   EXPECT_EQ(refused, 40u - 16u);
   EXPECT_EQ(unknown, 16u * 65'535u);
