@@ -225,6 +225,16 @@ void RankWatch::Remember(const v1::ProcessStacks& answer, int64_t answered_monot
   seen.set_groups_monotonic_ns(answered_monotonic_ns);
 }
 
+std::vector<v1::ProcessInfo> RankWatch::Ending() {
+  const std::lock_guard lock(mutex_);
+  LookForEnds();
+  std::vector<v1::ProcessInfo> ending;
+  for (const auto& [key, one] : watched_) {
+    if (EndingOf(one.block) == v1::EndedProcess::IN_ORDER) ending.push_back(one.seen.process());
+  }
+  return ending;
+}
+
 std::vector<v1::EndedProcess> RankWatch::Ended() {
   const std::lock_guard lock(mutex_);
   LookForEnds();

@@ -54,6 +54,8 @@ class RankWatch {
   void Tick();
   // What a process answered last, to be told when it has ended.
   void Remember(const v1::ProcessStacks& answer, int64_t answered_monotonic_ns);
+  // Those that have run their exit handlers and are still there.
+  std::vector<v1::ProcessInfo> Ending();
   // Those that have ended by now, the last one first.
   std::vector<v1::EndedProcess> Ended();
 

@@ -118,6 +118,20 @@ TEST_F(RankWatchTest, OneThatEndsUnderWatchIsRememberedWithoutItsBlock) {
   EXPECT_LT(ended[0].groups_monotonic_ns(), ended[0].ended_monotonic_ns());
 }
 
+TEST_F(RankWatchTest, OneThatIsStillThereIsAtItsEndAndHasNotEnded) {
+  RankWatch watch = Make();
+  watch.Tick();
+  EXPECT_TRUE(watch.Ending().empty());
+  AddBlock([](syncline_block* block) { block->state = SYNCLINE_STATE_EXITED; });
+  std::filesystem::remove(runtime_ / "4026531836-1234-5678.block");  // by itself
+  ASSERT_EQ(watch.Ending().size(), 1u);
+  EXPECT_EQ(watch.Ending()[0].pid(), 1234);
+  EXPECT_TRUE(watch.Ended().empty());
+  End();
+  EXPECT_TRUE(watch.Ending().empty());
+  EXPECT_EQ(watch.Ended().size(), 1u);
+}
+
 TEST_F(RankWatchTest, ABlockThatWasClearedAwaySaysNotHowItEnded) {
   RankWatch watch = Make();
   watch.Tick();

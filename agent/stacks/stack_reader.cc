@@ -118,6 +118,12 @@ void StackReader::AddProcesses(v1::StacksResponse* response) const {
     }
     *one.mutable_process() = std::move(process);
   }
+  for (v1::ProcessInfo& process : ranks_->Ending()) {
+    if (static_cast<size_t>(response->processes_size()) >= options_.processes_max) break;
+    v1::ProcessStacks& one = *response->add_processes();
+    one.set_absence("its exit handlers have run, and the process has not ended yet");
+    *one.mutable_process() = std::move(process);
+  }
   AddUntraced(response);
 }
 
