@@ -88,7 +88,7 @@ void RegisterStacks(CLI::App* app, Context* context) {
       "collective\n"
       "which others have; it compares counts, never clocks. DEAD names ranks whose processes have "
       "ended,\n"
-      "STOPPED those that are stopped, MISSING those that are in no process on any node that "
+      "STOPPED those that are stopped, MISSING those of which no process is known on any node that "
       "answered.\n"
       "UNDECIDED says why it is not known.\n"
       "Of a process that does not answer, py-spy gives the Python stacks, where it is installed "

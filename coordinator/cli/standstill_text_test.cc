@@ -80,8 +80,9 @@ TEST(StandstillText, WhoDidNotSayIsNamed) {
   stacks::KeptLook look = Stuck();
   look.looks[1].answer = absl::UnavailableError("nobody listens");
   EXPECT_THAT(StandstillText(look, {.width = 200}),
-              AllOf(HasSubstr("UNDECIDED"), HasSubstr("UNKNOWN    node b did not say where its "
-                                                      "processes stand: nobody listens")));
+              AllOf(HasSubstr("MISSING    group 0 of 2 ranks: rank 1: no process of it is known"),
+                    HasSubstr("UNKNOWN    node b did not say where its "
+                              "processes stand: nobody listens")));
 }
 
 TEST(StandstillText, WithoutGroupsOneLineAndTheStacks) {

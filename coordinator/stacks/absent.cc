@@ -230,7 +230,15 @@ bool AbsentRanks::Any(AbsentState state) const {
 AbsentRanks FindAbsent(const Wanted& wanted, const std::vector<NodeLook>& looks) {
   AbsentRanks absent;
   for (const NodeLook& look : looks) {
-    if (!look.answer.ok()) absent.silent_nodes.push_back(look.node);
+    if (!look.answer.ok()) {
+      absent.silent_nodes.push_back(look.node);
+      continue;
+    }
+    const auto& all = look.answer->processes();
+    absent.unknown_programs +=
+        static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const v1::ProcessStacks& one) {
+          return one.source() != v1::ProcessStacks::HOOK && !one.process().has_control_block();
+        }));
   }
   for (const auto& [rank, candidates] : CandidatesOf(wanted, looks)) {
     const auto living = std::find_if(candidates.begin(), candidates.end(),
@@ -278,8 +286,14 @@ std::string AbsentText(const AbsentRanks& absent, AbsentState state) {
 
 std::string NowhereText(const AbsentRanks& absent) {
   if (absent.nowhere.empty()) return "";
-  std::string text =
-      absl::StrCat(RanksText(absent.nowhere), ": no process on any node that answered");
+  std::string text = absl::StrCat(RanksText(absent.nowhere), ": no process of ",
+                                  absent.nowhere.size() == 1 ? "it" : "them",
+                                  " is known on any node that answered");
+  if (absent.unknown_programs > 0) {
+    absl::StrAppend(&text, ", where ", absent.unknown_programs, " training ",
+                    absent.unknown_programs == 1 ? "program was" : "programs were",
+                    " not started under `syncline run`");
+  }
   if (!absent.silent_nodes.empty()) {
     absl::StrAppend(&text, ", and ", NodesText(absent.silent_nodes), " did not answer");
   }

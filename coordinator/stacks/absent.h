@@ -15,6 +15,7 @@
 #ifndef SYNCLINE_COORDINATOR_STACKS_ABSENT_H_
 #define SYNCLINE_COORDINATOR_STACKS_ABSENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,7 +51,8 @@ struct AbsentRank {
 
 struct AbsentRanks {
   std::vector<AbsentRank> known;          // by rank
-  std::vector<int32_t> nowhere;           // in no process on any node that answered
+  std::vector<int32_t> nowhere;           // in no process that is known on a node that answered
+  size_t unknown_programs = 0;            // that train, on these nodes; not under `syncline run`
   std::vector<std::string> doubts;        // about some of `nowhere`
   std::vector<std::string> silent_nodes;  // did not answer
 
@@ -72,7 +74,8 @@ std::string RanksText(const std::vector<int32_t>& ranks);
 
 // Those in the state, in some words; empty: there are none.
 std::string AbsentText(const AbsentRanks& absent, AbsentState state);
-// The ranks that are nowhere: "rank 3: no process on any node that answered; ..."; empty likewise.
+// The ranks that are nowhere: "rank 3: no process of it is known on any node that answered; ...";
+// empty likewise.
 std::string NowhereText(const AbsentRanks& absent);
 
 const char* StateName(AbsentState state);

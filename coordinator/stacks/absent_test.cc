@@ -23,6 +23,7 @@ void SetInfo(int32_t rank, int64_t age_ns, v1::ProcessInfo* info) {
   info->set_own_pid(100 + rank);
   info->set_rank(rank);
   info->set_job("night");
+  info->set_has_control_block(true);
   info->set_start_ticks(static_cast<uint64_t>((kAnsweredNs - age_ns) / (kS / 100)));
   info->set_started_monotonic_ns(kAnsweredNs - age_ns);
 }
@@ -140,15 +141,21 @@ TEST(Absent, WithoutAProcessAnywhereNobodyIsSaidToBeDead) {
   std::vector<NodeLook> looks = {Node("a", {Waiting(0), Waiting(2)})};
   GroupVerdict verdict = Judge(looks)[0];
   EXPECT_EQ(verdict.kind, GroupKind::kMissing);
-  EXPECT_THAT(verdict.sentence,
-              StartsWith("rank 1: no process on any node that answered. All that answered (ranks "
-                         "0, 2) have entered all_reduce #42"));
+  EXPECT_THAT(
+      verdict.sentence,
+      StartsWith(
+          "rank 1: no process of it is known on any node that answered. All that answered (ranks "
+          "0, 2) have entered all_reduce #42"));
   EXPECT_THAT(verdict.absent.nowhere, ElementsAre(1));
+  v1::ProcessStacks& other = *looks[0].answer->add_processes();
+  other.set_source(v1::ProcessStacks::KERNEL);
+  EXPECT_THAT(Judge(looks)[0].sentence,
+              HasSubstr(", where 1 training program was not started under `syncline run`"));
+  looks[0].answer->mutable_processes()->RemoveLast();
   looks.push_back({"b", absl::UnavailableError("no answer")});
   EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kMissing);
-  EXPECT_THAT(
-      Judge(looks)[0].sentence,
-      StartsWith("rank 1: no process on any node that answered, and node b did not answer"));
+  EXPECT_THAT(Judge(looks)[0].sentence, StartsWith("rank 1: no process of it is known on any node "
+                                                   "that answered, and node b did not answer"));
 }
 
 TEST(Absent, TheOnlyOneThatAnsweredIsNotAll) {

@@ -87,6 +87,12 @@ bool HasUsableTimes(const v1::StacksResponse& answer) {
         answer.second_look_begin_monotonic_ns(), answer.answered_monotonic_ns()}) {
     if (ns < 0 || ns > kTimeMax) return false;
   }
+  for (const v1::EndedProcess& ended : answer.ended()) {
+    for (const int64_t ns :
+         {ended.alive_monotonic_ns(), ended.ended_monotonic_ns(), ended.groups_monotonic_ns()}) {
+      if (ns < 0 || ns > kTimeMax) return false;
+    }
+  }
   return true;
 }
 

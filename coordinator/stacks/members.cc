@@ -29,9 +29,9 @@ bool IsRankItself(const v1::ProcessInfo& process) {
 }
 
 std::optional<int64_t> AgeNs(const v1::ProcessInfo& process, const v1::StacksResponse& answer) {
-  const int64_t age_ns = answer.answered_monotonic_ns() - process.started_monotonic_ns();
-  if (process.started_monotonic_ns() <= 0 || age_ns < 0) return std::nullopt;
-  return age_ns;
+  const int64_t started_ns = process.started_monotonic_ns();  // the process says it
+  if (started_ns <= 0 || started_ns > answer.answered_monotonic_ns()) return std::nullopt;
+  return answer.answered_monotonic_ns() - started_ns;
 }
 
 bool HasEndedMeanwhile(const v1::ProcessInfo& process, const v1::StacksResponse& answer) {

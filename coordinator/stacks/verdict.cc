@@ -288,7 +288,8 @@ void AddAbsent(GroupVerdict* verdict) {
     verdict->kind = GroupKind::kDead;
   } else if (!stopped.empty() && of_others != GroupKind::kMoves) {
     verdict->kind = GroupKind::kStopped;
-  } else if (of_others == GroupKind::kWaiting || of_others == GroupKind::kIdle) {
+  } else if (of_others == GroupKind::kWaiting || of_others == GroupKind::kIdle ||
+             of_others == GroupKind::kUndecided) {
     verdict->kind = nowhere.empty() ? GroupKind::kUndecided : GroupKind::kMissing;
   }
   std::string* const sentence = &verdict->sentence;

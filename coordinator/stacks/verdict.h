@@ -32,7 +32,7 @@ enum class GroupKind : uint8_t {
   kStopped,    // that of a rank is stopped
   kBehind,     // `behind` have not entered what others have
   kMismatch,   // under one number they ask for different collectives
-  kMissing,    // a rank is in no process on any node that answered
+  kMissing,    // a rank is in no process that is known on a node that answered
   kWaiting,    // all have entered the same one, and it is not over on some
   kIdle,       // all have left the same one
   kMoves,      // it does not stand still

@@ -28,6 +28,7 @@ v1::ProcessStacks Process(const Rank& rank, const std::string& ranks) {
   stacks.mutable_process()->set_pid(100 + rank.rank);
   stacks.mutable_process()->set_rank(rank.rank);
   stacks.mutable_process()->set_job("night");
+  stacks.mutable_process()->set_has_control_block(true);
   stacks.set_source(v1::ProcessStacks::HOOK);
   stacks.set_answered_twice(true);
   v1::PythonThreads& main = *stacks.add_threads();
@@ -155,6 +156,7 @@ TEST(Verdict, ARankThatDoesNotAnswerIsNamedWithItsReason) {
   silent.mutable_process()->set_pid(55);
   silent.mutable_process()->set_rank(2);
   silent.mutable_process()->set_job("night");
+  silent.mutable_process()->set_has_control_block(true);
   silent.set_absence("it did not answer within 1.5 s");
   const auto verdicts = Judge(looks);
   EXPECT_EQ(verdicts[0].kind, GroupKind::kUndecided);
@@ -166,8 +168,10 @@ TEST(Verdict, ARankThatDoesNotAnswerIsNamedWithItsReason) {
   auto behind = Nodes({{0, 42}, {1, 41, false}}, "0-2");
   behind.push_back({"node-2", absl::UnavailableError("nobody listens")});
   EXPECT_EQ(Judge(behind)[0].kind, GroupKind::kBehind);
-  EXPECT_THAT(Judge(behind)[0].sentence,
-              HasSubstr("Rank 2: no process on any node that answered, and node node-2 did not"));
+  EXPECT_THAT(
+      Judge(behind)[0].sentence,
+      HasSubstr(
+          "Rank 2: no process of it is known on any node that answered, and node node-2 did not"));
 }
 
 TEST(Verdict, JobsThatCannotBeToldApartAndSuchThatCan) {
@@ -193,7 +197,8 @@ TEST(Verdict, NobodySpeaksForAnotherUsersJob) {
   EXPECT_EQ(verdicts[0].kind, GroupKind::kBehind);
   EXPECT_THAT(verdicts[0].behind, ElementsAre(1));
   EXPECT_EQ(verdicts[1].kind, GroupKind::kMissing);
-  EXPECT_THAT(verdicts[1].sentence, HasSubstr("rank 0: no process on any node that answered"));
+  EXPECT_THAT(verdicts[1].sentence,
+              HasSubstr("rank 0: no process of it is known on any node that answered"));
 }
 
 // Gloo's record has nothing of what the group does with its other backend.
@@ -242,7 +247,8 @@ TEST(Verdict, ARankThatAnsweredWithoutTheGroup) {
               HasSubstr("rank 1 (node node-1, pid 101): it answered without this group"));
   // Its loader worker has its number, too.
   looks[1].answer->mutable_processes(0)->mutable_process()->set_part("loader worker");
-  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("rank 1: no process on any node that answered"));
+  EXPECT_THAT(Judge(looks)[0].sentence,
+              HasSubstr("rank 1: no process of it is known on any node that answered"));
 }
 
 TEST(Verdict, WhatAProcessSaysTakesNoBoundlessMemory) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs whose ranks have no process group yet, because one of them does not come: it has ended, is
-// stopped, or is in no process on any node that answered. How many ranks there should be is known
+// stopped, or in no process that is known. How many ranks there should be is known
 // by WORLD_SIZE and the like alone, so that nothing is said unless a rank stands in PyTorch's
 // making of a process group. Pure.
 #ifndef SYNCLINE_COORDINATOR_STACKS_WITHOUT_GROUP_H_

@@ -21,6 +21,7 @@ void SetInfo(int32_t rank, v1::ProcessInfo* info) {
   info->set_rank(rank);
   info->set_world_size(3);
   info->set_job("night");
+  info->set_has_control_block(true);
   info->set_started_monotonic_ns(10 * kS + rank);
 }
 
@@ -80,7 +81,8 @@ TEST(WithoutGroup, ARankThatIsNowhereIsMissing) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].kind, GroupKind::kMissing);
   EXPECT_THAT(verdicts[0].absent.nowhere, ElementsAre(1));
-  EXPECT_THAT(verdicts[0].sentence, StartsWith("rank 1: no process on any node that answered"));
+  EXPECT_THAT(verdicts[0].sentence,
+              StartsWith("rank 1: no process of it is known on any node that answered"));
 }
 
 // One that ended in good order may be none that the others wait for.
