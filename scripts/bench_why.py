@@ -25,7 +25,9 @@ import sys
 import tempfile
 import time
 
+from scripts import made_clocks
 from scripts.bench_why_job import RANK, RANKS, SIZE
+from scripts.made_clocks import copied, load, name, store
 from tests.integration.fleet import Fleet
 from tests.testbed import HostSpec, Testbed, faults
 from tests.testbed.machine import REPOSITORY
@@ -39,20 +41,6 @@ DOSE_MS = 60
 WARM_LINES = 4
 START_LIMIT_S = 90
 RANK_IN_BLOCK = 0x38  # instrumentation/abi/control_block.h: rank and world_size, 4 bytes each
-
-
-def load(*parts):
-    with open(os.path.join(*parts), encoding="utf-8") as file:
-        return json.load(file)
-
-
-def store(value, *parts):
-    with open(os.path.join(*parts), "w", encoding="utf-8") as file:
-        json.dump(value, file)
-
-
-def copied(value):
-    return json.loads(json.dumps(value))
 
 
 # ---- the recording that the others are made of
@@ -120,13 +108,14 @@ class Enlarged:
         os.makedirs(os.path.join(self._out, "clocks"))
         recording = load(self._base, "recording.json")
         nodes = {node["name"]: node for node in recording["nodes"]}
-        self._write_clocks()
-        recording["reference"]["node"] = self._name(0)
+        sources, names = zip(*((self._source(r), name(r)) for r in range(self._ranks)))
+        made_clocks.write(self._base, self._out, HOSTS[0], sources, names)
+        recording["reference"]["node"] = name(0)
         recording["nodes"] = []
         for rank in range(self._ranks):
             self._write_node(rank)
             node = copied(nodes[self._source(rank)])
-            node["name"] = self._name(rank)
+            node["name"] = name(rank)
             node["address"] = f"10.1.{rank // 256}.{rank % 256}:7611"
             for process in node["processes"]:
                 process["rank"], process["world_size"] = rank, self._ranks
@@ -138,13 +127,9 @@ class Enlarged:
         first, other, late = HOSTS
         return first if rank == 0 else late if rank == self.late else other
 
-    @staticmethod
-    def _name(rank):
-        return f"node-{rank:04}"
-
     def _write_node(self, rank):
         source = self._source(rank)
-        node = os.path.join(self._out, "nodes", self._name(rank))
+        node = os.path.join(self._out, "nodes", name(rank))
         shutil.copytree(os.path.join(self._base, "nodes", source), node)
         # All nodes have one host's addresses now: whose connection is whose is not known.
         os.remove(os.path.join(node, "evidence", "connections.txt"))
@@ -175,65 +160,6 @@ class Enlarged:
         block = bytearray(block)
         struct.pack_into("<ii", block, RANK_IN_BLOCK, rank, self._ranks)
         return bytes(block)
-
-    def _write_clocks(self):
-        models, place = self._models, self._place
-        probes = load(self._base, "clocks", "probes.json")
-        first = HOSTS[0]
-        edges, stamped = [], []
-        for rank in range(1, self._ranks):
-            source = self._source(rank)
-            edge = next(
-                edge for edge in models["edges"]
-                if (edge["local"], edge["remote"]) == (place[first], place[source])
-            )
-            edges.append({**edge, "local": 0, "remote": rank})
-            for a, b, of in ((0, rank, (first, source)), (rank, 0, (source, first))):
-                probe = copied(next(
-                    one for one in probes["edges"]
-                    if (one["local"]["node"], one["remote"]["node"]) == of
-                ))
-                probe["local"]["node"], probe["remote"]["node"] = self._name(a), self._name(b)
-                stamped.append(probe)
-                self._write_samples(of, (self._name(a), self._name(b)))
-        for rank in range(self._ranks):
-            shutil.copy(
-                os.path.join(self._base, "clocks", f"{self._source(rank)}.tuples"),
-                os.path.join(self._out, "clocks", f"{self._name(rank)}.tuples"),
-            )
-        sources = [place[self._source(rank)] for rank in range(self._ranks)]
-        grid = models["grid"]["x"]
-        store({**probes, "edges": stamped}, self._out, "clocks", "probes.json")
-        store(
-            {
-                **models,
-                "nodes": [self._name(rank) for rank in range(self._ranks)],
-                "edges": edges,
-                "clocks": [models["clocks"][i] for i in sources],
-                "wall_clock": {
-                    **models["wall_clock"],
-                    "realtime": [models["wall_clock"]["realtime"][i] for i in sources],
-                },
-                "grid": {**models["grid"], "x": [grid[i] for i in sources] + grid[len(HOSTS):]},
-            },
-            *(self._out, "clocks", "models.json"),
-        )
-
-    def _write_samples(self, source, edge):
-        """The samples of an edge, and its ends in their head (clocksync/sample_file.h)."""
-
-        def named(ends):
-            return b"".join(struct.pack("<H", len(name)) + name.encode() for name in ends)
-
-        def path(folder, ends):
-            return os.path.join(folder, "clocks", "--".join(ends) + ".samples")
-
-        with open(path(self._base, source), "rb") as file:
-            samples = file.read()
-        if named(source) not in samples:
-            sys.exit(f"bench-why: {path(self._base, source)}: the names are not where they were")
-        with open(path(self._out, edge), "wb") as file:
-            file.write(samples.replace(named(source), named(edge), 1))
 
 
 # ---- what is measured
