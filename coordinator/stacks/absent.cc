@@ -137,7 +137,7 @@ AbsentRank OfEnded(int32_t rank, const Judged& judged, const v1::ProcessStacks* 
   }
   if (successor != nullptr) {
     absl::StrAppend(&absent.sentence, "; process ", PidOf(successor->process()),
-                    " there has its number, began later, and is not in the group");
+                    " there has its number, and began later");
   }
   return absent;
 }
@@ -207,6 +207,15 @@ bool CameLater(const Candidate& living, const Candidate& ended) {
          living.living->process().start_ticks() > ended.ended->process().start_ticks();
 }
 
+// Whether the one that ended was the group's member, and not the living one, which has its number:
+// an earlier look saw that, or the living one answered without the group. One that is silent may be
+// the member, and the other of another start, or another program that ran before it.
+bool WasMember(const Candidate& ended, const Candidate& living, const Wanted& wanted) {
+  if (!CameLater(living, ended)) return false;
+  return living.living->source() == v1::ProcessStacks::HOOK ||
+         LastKnown(*ended.ended, wanted.group) != nullptr;
+}
+
 std::string NodesText(const std::vector<std::string>& nodes) {
   const size_t shown = std::min(nodes.size(), kExplained);
   std::string text = absl::StrCat(nodes.size() == 1 ? "node " : "nodes ",
@@ -221,6 +230,13 @@ std::string DoubtText(int32_t rank, const Candidate& ended) {
 }
 
 }  // namespace
+
+bool EndedBadly(const AbsentRank& one) {
+  if (one.state != AbsentState::kEnded) return false;
+  const v1::EndedProcess& ended = *one.ended;
+  if (ended.status_known()) return ended.signal_number() != 0 || ended.exit_code() != 0;
+  return ended.ending() == v1::EndedProcess::ABRUPT;
+}
 
 bool AbsentRanks::Any(AbsentState state) const {
   return std::any_of(known.begin(), known.end(),
@@ -247,7 +263,7 @@ AbsentRanks FindAbsent(const Wanted& wanted, const std::vector<NodeLook>& looks)
     const bool sure = ended.has_value() && ended->start == Start::kThis;
     if (living == candidates.end() && sure) {
       absent.known.push_back(OfEnded(rank, *ended, nullptr, wanted));
-    } else if (living != candidates.end() && sure && CameLater(*living, ended->candidate)) {
+    } else if (living != candidates.end() && sure && WasMember(ended->candidate, *living, wanted)) {
       absent.known.push_back(OfEnded(rank, *ended, living->living, wanted));
     } else if (living != candidates.end()) {
       absent.known.push_back(OfLiving(rank, *living));

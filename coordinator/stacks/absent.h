@@ -49,6 +49,9 @@ struct AbsentRank {
   std::string sentence;                // no dot at its end
 };
 
+// By a signal, `_exit`, or with an exit code other than 0; false: in order, or it is not known.
+bool EndedBadly(const AbsentRank& one);
+
 struct AbsentRanks {
   std::vector<AbsentRank> known;          // by rank
   std::vector<int32_t> nowhere;           // in no process that is known on a node that answered

@@ -208,7 +208,18 @@ TEST(Absent, AChildThatOutlivesItsRankIsNotTheRank) {
   std::vector<NodeLook> looks = With(Ended(1));
   *looks[1].answer->add_processes() = child;
   EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kDead);
-  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("process 777 there has its number, began later"));
+  EXPECT_THAT(Judge(looks)[0].sentence,
+              HasSubstr("process 777 there has its number, and began later"));
+  // One that is silent may be the rank itself: it is stopped, or does not answer.
+  looks[1].answer->mutable_processes(0)->clear_source();
+  looks[1].answer->mutable_processes(0)->mutable_process()->set_stopped(true);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kStopped);
+  EXPECT_THAT(Judge(looks)[0].sentence, HasSubstr("rank 1 (node b, pid 777) is stopped"));
+  // Unless an earlier look saw the other one in the group.
+  *looks[1].answer->mutable_ended(0)->add_groups() = Waiting(1).groups(0);
+  EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kDead);
+  looks[1].answer->mutable_ended(0)->clear_groups();
+  looks[1].answer->mutable_processes(0)->mutable_process()->set_stopped(false);
   // A rank that lives is not dead because an earlier one is.
   looks[1].answer->mutable_processes(0)->mutable_process()->set_start_ticks(1);
   EXPECT_EQ(Judge(looks)[0].kind, GroupKind::kUndecided);
@@ -243,6 +254,19 @@ TEST(Absent, WhenNobodyWaitsTheRankIsDeadAllTheSame) {
   EXPECT_THAT(verdict.sentence, AllOf(HasSubstr("rank 1 (node a, pid 101) has ended"),
                                       HasSubstr("; rank 2 (node a, pid 102) has ended"),
                                       HasSubstr("and does not wait in it")));
+}
+
+// A rank that has done its part and ended in order, while the others evaluate, alarms nobody.
+TEST(Absent, WhoEndedInOrderIsNotDeadWhereNobodyWaits) {
+  v1::EndedProcess ended = Ended(1);
+  ended.set_ending(v1::EndedProcess::IN_ORDER);
+  const auto judge = [&](bool pending) {
+    return Judge(
+        {Node("a", {Waiting(0, 100 * kS, pending), Waiting(2, 100 * kS, pending)}, {ended})})[0];
+  };
+  EXPECT_EQ(judge(true).kind, GroupKind::kDead) << "they wait for it";
+  EXPECT_EQ(judge(false).kind, GroupKind::kIdle);
+  EXPECT_THAT(judge(false).sentence, StartsWith("rank 1 (node a, pid 101) has ended, after its"));
 }
 
 }  // namespace

@@ -284,12 +284,15 @@ void AddAbsent(GroupVerdict* verdict) {
   const std::string nowhere = NowhereText(absent);
   const GroupKind of_others = verdict->kind;
   const std::string others = std::exchange(verdict->sentence, "");
-  if (!dead.empty()) {
+  // Who has done its part and ended is missed by nobody, as long as nobody waits.
+  const bool at_work = of_others == GroupKind::kIdle || of_others == GroupKind::kMoves;
+  if (std::any_of(absent.known.begin(), absent.known.end(), EndedBadly) ||
+      (!dead.empty() && !at_work)) {
     verdict->kind = GroupKind::kDead;
   } else if (!stopped.empty() && of_others != GroupKind::kMoves) {
     verdict->kind = GroupKind::kStopped;
-  } else if (of_others == GroupKind::kWaiting || of_others == GroupKind::kIdle ||
-             of_others == GroupKind::kUndecided) {
+  } else if (dead.empty() && (of_others == GroupKind::kWaiting || of_others == GroupKind::kIdle ||
+                              of_others == GroupKind::kUndecided)) {
     verdict->kind = nowhere.empty() ? GroupKind::kUndecided : GroupKind::kMissing;
   }
   std::string* const sentence = &verdict->sentence;

@@ -54,13 +54,6 @@ std::map<JobKey, Job> JobsOf(const std::vector<NodeLook>& looks) {
   return jobs;
 }
 
-bool EndedBadly(const AbsentRank& one) {
-  if (one.state != AbsentState::kEnded) return false;
-  const v1::EndedProcess& ended = *one.ended;
-  if (ended.status_known()) return ended.signal_number() != 0 || ended.exit_code() != 0;
-  return ended.ending() == v1::EndedProcess::ABRUPT;
-}
-
 GroupKind KindOf(const AbsentRanks& absent) {
   if (std::any_of(absent.known.begin(), absent.known.end(), EndedBadly)) return GroupKind::kDead;
   if (absent.Any(AbsentState::kStopped)) return GroupKind::kStopped;
