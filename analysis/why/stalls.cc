@@ -15,11 +15,12 @@ namespace {
 
 constexpr int64_t kTimesUsual = 2;  // a stall takes so many times the median step
 constexpr int64_t kLongerLeastNs = 5'000'000;
-constexpr size_t kFewDivisor = 8;         // one step in so many, at most
-constexpr int64_t kCoveredDivisor = 10;   // what of a step may not be covered
-constexpr double kMadeBy = 0.6;           // of what a stall takes longer, own work that made it
-constexpr double kNobodys = 0.3;          // and own work that did not
-constexpr int64_t kSamplesWanted = 4;     // periods of the sampler in a stall
+constexpr size_t kFewDivisor = 8;        // one step in so many, at most
+constexpr int64_t kCoveredDivisor = 10;  // what of a step may not be covered
+constexpr double kMadeBy = 0.6;          // of what a stall takes longer, own work that made it
+constexpr double kNobodys = 0.3;         // and own work that did not
+constexpr int64_t kSamplesWanted = 4;    // periods of the sampler in a stall
+constexpr int64_t kBehindLeastNs = 1'000'000;
 constexpr uint64_t kRhythmLeast = 3;      // stalls
 constexpr uint64_t kPartRhythmLeast = 4;  // where others have none
 constexpr uint64_t kRhythmOf = 5;         // and three of five of them
@@ -140,6 +141,20 @@ class StallFinder {
     return OwnWorkOf(step.PartsOf(judged_.ranks[rank], false)) - usual_own_ns_[rank];
   }
 
+  // Of the rank's waits in the step, what lies behind the end of the collective that was waited
+  // for: the driver may have gone on and been silent.
+  static int64_t BehindCollectives(const JudgedRank& rank, const OwnInterval& step) {
+    int64_t sum_ns = 0;
+    for (const Wait& wait : rank.waits) {
+      const OwnInterval& interval = wait.interval;
+      if (interval.begin_ns >= step.end_ns || interval.end_ns <= step.begin_ns) continue;
+      const int64_t left_ns = *rank.input->collectives[wait.awaited].left_ns;
+      const int64_t behind_ns = interval.end_ns - std::max(left_ns, interval.begin_ns);
+      if (behind_ns >= kBehindLeastNs) sum_ns += behind_ns;
+    }
+    return sum_ns;
+  }
+
   // Whose own work made the stall. Where a rank may have waited is not known to be own work.
   std::pair<Kind, std::vector<size_t>> MadeBy(const JobStep& step, int64_t usual_ns) const {
     const int64_t stall_ns = step.length_ns - usual_ns;
@@ -148,8 +163,9 @@ class StallFinder {
     bool nobodys = true;
     for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
       const JudgedRank& judged = judged_.ranks[rank];
-      const int64_t most_ns = LongerNs(rank, step);
-      const int64_t least_ns = most_ns - Covered(judged.perhaps_waits, step.Of(judged));
+      const int64_t longer_ns = LongerNs(rank, step);
+      const int64_t least_ns = longer_ns - Covered(judged.perhaps_waits, step.Of(judged));
+      const int64_t most_ns = longer_ns + BehindCollectives(judged, step.Of(judged));
       const int64_t made_ns = PartOf(stall_ns, kMadeBy);
       if (least_ns >= made_ns) makers.push_back(rank);
       clear = clear && (least_ns >= made_ns || most_ns < made_ns);

@@ -6,6 +6,7 @@
 
 #include "analysis/why/explain.h"
 #include "analysis/why/testing/fake_job.h"
+#include "analysis/why/testing/hand_job.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -90,6 +91,33 @@ TEST(Stalls, StepsOfAnotherClassAreLookedAtToo) {
 TEST(Stalls, ManyLongStepsAreNone) {
   const Answer answer = AnswerOf({.ranks = 2, .trouble = {{1, {.host_ns = 40 * kMs}}}, .every = 4});
   EXPECT_FALSE(answer.stalls.has_value());
+}
+
+// Behind a collective that it waits for in each step rank 0 is silent in each 20th: that it waits
+// there as well is not known, and that the collective took so long is not so.
+TEST(Stalls, WhatFollowsACollectiveIsNotBlamedOnIt) {
+  HandJob job;
+  uint64_t number = 0;
+  for (uint64_t step = 0; step < 80; ++step) {
+    const int64_t longer = step % 20 == 19 ? 300 : 0;
+    for (size_t rank = 0; rank < 2; ++rank) {
+      const int64_t own = rank == 0 ? longer : 0;
+      job.Collective(rank, number, 0, 0, 4);
+      job.Compute(rank, 4 + own, 8 + own);
+      job.Collective(rank, number + 1, 8 + own, 8 + longer, 12 + longer);
+      job.StepOptimizer(rank, 12 + longer, 14 + longer);
+    }
+    number += 2;
+    job.NextStep(14 + longer);
+  }
+  const Answer answer = Explain(job.Done());
+  ASSERT_EQ(answer.refusal, Refusal::kNone) << answer.refusal_text;
+  ASSERT_TRUE(answer.stalls.has_value());
+  EXPECT_EQ(answer.stalls->stalls, 4);
+  for (const StallGroup& group : answer.stalls->groups) {
+    EXPECT_NE(group.kind, Kind::kCollectives);
+    EXPECT_TRUE(group.ranks.empty() || group.ranks == std::vector<size_t>{0});
+  }
 }
 
 }  // namespace

@@ -130,10 +130,12 @@ std::vector<std::string> GroupSentences(const Answer& answer, const StallGroup& 
 
 std::string GroupNext(const Answer& answer, const StallGroup& group) {
   if (group.kind == Kind::kCollectives) {
-    return "see NETWORK, and `syncline report --section network`, for what the connections did";
+    return "`syncline report --section network` says what the connections did; `syncline report "
+           "--section collectives` how long collectives took";
   }
   if (group.kind == Kind::kUntold) {
-    return "record for longer, so that more of the long steps are seen: `syncline why --for 60s`";
+    return "look at what the ranks do in these steps besides collectives (a log, a checkpoint): "
+           "mark it with torch.profiler.record_function, and record again";
   }
   const std::string who = RanksText(answer, group);
   if (group.stood.has_value()) {
@@ -183,12 +185,19 @@ std::vector<std::string> StallNext(const Answer& answer) {
 
 std::string WithoutStalls(const Answer& answer, const RankFinding& finding) {
   if (!answer.stalls.has_value() || !finding.quiet_lead.has_value()) return "";
-  return absl::StrCat("; without the ", Plural(answer.stalls->judged.size(), "stall"), " by ",
-                      WithInterval(*finding.quiet_lead));
+  return absl::StrCat("; without the ", Plural(answer.stalls->judged.size(), "stall"),
+                      " among these steps by ", WithInterval(*finding.quiet_lead));
 }
 
-bool MostInStalls(const RankFinding& finding) {
-  return finding.quiet_lead.has_value() && finding.quiet_lead->est_ns * 2 < finding.lead.est_ns;
+bool MostInStalls(const Answer& answer, const RankFinding& finding) {
+  if (!answer.stalls.has_value() || !finding.quiet_lead.has_value()) return false;
+  const auto names_it = [&](const StallGroup& group) {
+    return group.kind == Kind::kRanks && IsLarge(*answer.stalls, group) &&
+           std::find(group.ranks.begin(), group.ranks.end(), finding.index) != group.ranks.end();
+  };
+  const auto& groups = answer.stalls->groups;
+  return finding.quiet_lead->est_ns * 2 < finding.lead.est_ns &&
+         std::any_of(groups.begin(), groups.end(), names_it);
 }
 
 }  // namespace syncline::report

@@ -92,7 +92,10 @@ TEST(StallsText, ALeadIsAlsoSaidWithoutThem) {
   answer.stalls->judged = {3, 30, 60, 90};
   answer.findings[0].quiet_lead = Tenths(4, 1, 7);
   const std::string text = FlatText(answer);
-  EXPECT_THAT(text, HasSubstr("in a step of 96.2 ms; without the 4 stalls by 0.4 ms [0.1, 0.7]"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "in a step of 96.2 ms; without the 4 stalls among these steps by 0.4 ms [0.1, 0.7]"));
   EXPECT_THAT(text,
               HasSubstr("CAUSE   most of its lead comes from few steps that take far longer"));
   EXPECT_THAT(text, Not(HasSubstr("a slower core")));

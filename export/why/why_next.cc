@@ -242,7 +242,7 @@ std::vector<std::string> NextSentences(const Answer& answer) {
       }
       if (finding.stood.has_value()) next.push_back(ForPlace(answer, finding));
     }
-    const bool unknown = !finding.mostly_explained() && !MostInStalls(finding);
+    const bool unknown = !finding.mostly_explained() && !MostInStalls(answer, finding);
     if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
@@ -260,6 +260,14 @@ std::vector<std::string> NextSentences(const Answer& answer) {
   }
   if (answer.undecided) {
     return {"record for longer, or when the job runs evenly: `syncline why --for 60s`"};
+  }
+  int64_t all_ns = 0;
+  for (const analysis::why::StepClass& one : answer.classes) all_ns += one.total_ns;
+  const int64_t judged_ns = answer.classes.empty() ? 0 : answer.classes[0].total_ns;
+  if ((all_ns - judged_ns) * 10 > all_ns) {
+    return {
+        "nothing to do for stragglers in the judged steps; steps of other classes take more "
+        "than a tenth of the time, and are not judged"};
   }
   return {"nothing to do for stragglers"};
 }

@@ -190,7 +190,7 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
     return {absl::StrCat("its work differs: ", absl::StrJoin(shown, "; ")),
             "no cause is named where the work differs"};
   }
-  if (finding.causes.empty() && MostInStalls(finding)) {
+  if (finding.causes.empty() && MostInStalls(answer, finding)) {
     std::vector<std::string> lines = {
         "most of its lead comes from few steps that take far longer: STALLS says what is known"};
     if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
