@@ -22,6 +22,9 @@ inline constexpr char kPartChild[] = "child";                 // another descend
 // Whether it is one of these.
 bool IsPart(std::string_view text);
 
+// Whether a process with a rank's number is that rank, as far as its part tells.
+inline bool IsRankPart(std::string_view part) { return part.empty() || part == kPartRank; }
+
 struct PartOfJob {
   std::string_view part;
   int32_t rank = -1;

@@ -44,8 +44,8 @@ uint64_t NamespaceInode(const std::filesystem::path& link) {
   return absl::SimpleAtoi(target.substr(open + 1, close - open - 1), &inode) ? inode : 0;
 }
 
-// pid (comm) state ppid ...; num_threads is field 20, starttime 22; comm may hold blanks and
-// parentheses.
+// pid (comm) state ppid ...; num_threads is field 20, starttime 22, exit_code 52; comm may hold
+// blanks and parentheses.
 bool ParseStat(std::string_view text, ProcessEntry* entry) {
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
@@ -58,6 +58,8 @@ bool ParseStat(std::string_view text, ProcessEntry* entry) {
   entry->state = rest[0][0];
   if (!absl::SimpleAtoi(rest[1], &entry->parent_pid)) return false;
   if (!absl::SimpleAtoi(rest[17], &entry->threads)) return false;
+  int status = 0;
+  if (rest.size() > 49 && absl::SimpleAtoi(rest[49], &status)) entry->exit_status = status;
   return absl::SimpleAtoi(rest[19], &entry->start_ticks);
 }
 

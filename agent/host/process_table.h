@@ -25,6 +25,9 @@ struct ProcessEntry {
   char state = '?';  // R, S, D, T, t, Z, ...
   uint32_t threads = 0;
   std::string name;  // comm
+  // As waitpid's, of one that has ended; nullopt: not told. 0 is told as well to whom it may not be
+  // told.
+  std::optional<int> exit_status;
 
   bool stopped() const { return state == 'T' || state == 't'; }
   // Its parent has not asked yet. (Or only its first thread has ended, and others go on.)

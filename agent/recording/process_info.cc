@@ -30,6 +30,12 @@ void SetCost(const control_block::Block& block, v1::ProcessCoverage* coverage) {
 
 }  // namespace
 
+control_block::BlockId BlockIdOf(const v1::ProcessInfo& process) {
+  return {.pid_namespace = static_cast<uint64_t>(process.pid_namespace_inode()),
+          .pid = process.own_pid(),
+          .start_ticks = process.start_ticks()};
+}
+
 const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes, const BlockId& id) {
   for (const ProcessEntry& entry : processes) {
     if (entry.own_pid == id.pid && entry.pid_namespace == id.pid_namespace &&

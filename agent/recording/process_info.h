@@ -17,6 +17,9 @@ namespace syncline::agent {
 v1::ProcessInfo DescribeProcess(const control_block::Block& block, uint32_t uid,
                                 const ProcessEntry* entry);
 
+// The control block of a process that is described.
+control_block::BlockId BlockIdOf(const v1::ProcessInfo& process);
+
 // The entry of /proc that a block belongs to; null when there is none.
 const ProcessEntry* FindProcess(const std::vector<ProcessEntry>& processes,
                                 const control_block::BlockId& id);

@@ -11,8 +11,6 @@
 #include <system_error>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "agent/recording/process_info.h"
 #include "common/process_part.h"
 
@@ -24,8 +22,7 @@ using control_block::LiveBlock;
 using control_block::ProcessState;
 
 constexpr int64_t kLookPeriodNs = 2'000'000'000;
-constexpr int kGroupsMax = 16;             // of one process
-constexpr size_t kExitCodeField = 52 - 3;  // of proc_pid_stat(5); 3, the state, is behind the name
+constexpr int kGroupsMax = 16;  // of one process
 
 // Of <linux/pidfd.h> of Linux 6.15; older headers do not have it.
 struct PidfdInfo {
@@ -42,18 +39,10 @@ Descriptor OpenProcess(int32_t pid) {
   return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// As waitpid's, of one that its parent has not asked yet; nullopt: not told. 0 is told as well to
-// whom it may not be told.
+// Of one that its parent has not asked yet.
 std::optional<int> StatusOfZombie(const std::filesystem::path& proc, int32_t pid) {
-  const std::string text = ProcFile(proc / std::to_string(pid) / "stat");
-  const size_t close = text.rfind(')');
-  if (close == std::string::npos) return std::nullopt;
-  const std::vector<absl::string_view> fields = absl::StrSplit(
-      absl::string_view(text).substr(close + 1), absl::ByAnyChar(" \n"), absl::SkipEmpty());
-  int status = 0;
-  if (fields.size() <= kExitCodeField || fields[0] != "Z") return std::nullopt;
-  if (!absl::SimpleAtoi(fields[kExitCodeField], &status)) return std::nullopt;
-  return status;
+  const auto entry = ReadProcess(proc, pid);
+  return entry.has_value() && entry->state == 'Z' ? entry->exit_status : std::nullopt;
 }
 
 std::optional<int> StatusOf(const Descriptor& process) {
@@ -89,15 +78,7 @@ int64_t LastTrace(const control_block::Block& block, int64_t now_ns) {
   return static_cast<int64_t>(std::min(last_ns, static_cast<uint64_t>(now_ns)));
 }
 
-bool IsRank(const v1::ProcessInfo& info) {
-  return info.rank() >= 0 && (info.part().empty() || info.part() == kPartRank);
-}
-
-BlockId IdOf(const v1::ProcessInfo& process) {
-  return {.pid_namespace = static_cast<uint64_t>(process.pid_namespace_inode()),
-          .pid = process.own_pid(),
-          .start_ticks = process.start_ticks()};
-}
+bool IsRank(const v1::ProcessInfo& info) { return info.rank() >= 0 && IsRankPart(info.part()); }
 
 }  // namespace
 
@@ -212,7 +193,7 @@ void RankWatch::NoteEnded(const Key& key, v1::EndedProcess ended) {
 
 void RankWatch::Remember(const v1::ProcessStacks& answer, int64_t answered_monotonic_ns) {
   const std::lock_guard lock(mutex_);
-  const Key key(answer.process().uid(), IdOf(answer.process()));
+  const Key key(answer.process().uid(), BlockIdOf(answer.process()));
   const auto watched = watched_.find(key);
   const auto ended =
       std::find_if(ended_.begin(), ended_.end(), [&](const auto& one) { return one.first == key; });

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "agent/recording/process_info.h"
 #include "agent/stacks/kernel_threads.h"
 #include "agent/stacks/py_spy.h"
 #include "agent/stacks/stack_answer.h"
@@ -14,7 +15,6 @@
 namespace syncline::agent {
 namespace {
 
-using control_block::BlockId;
 using control_block::LiveBlock;
 
 constexpr int64_t kMs = 1'000'000;
@@ -62,12 +62,6 @@ void Accept(const v1::ProcessStacks& answer, v1::ProcessStacks* stacks) {
   v1::ProcessStacks whole = answer;
   *whole.mutable_process() = stacks->process();
   *stacks = std::move(whole);
-}
-
-BlockId IdOf(const v1::ProcessInfo& process) {
-  return {.pid_namespace = static_cast<uint64_t>(process.pid_namespace_inode()),
-          .pid = process.own_pid(),
-          .start_ticks = process.start_ticks()};
 }
 
 }  // namespace
@@ -143,7 +137,7 @@ std::vector<StackReader::Asked> StackReader::OpenBlocks(v1::StacksResponse* resp
       one.set_absence("its runtime directory is not one that this agent serves");
       continue;
     }
-    auto block = LiveBlock::Open(runtime->second, IdOf(one.process()), runtime->first);
+    auto block = LiveBlock::Open(runtime->second, BlockIdOf(one.process()), runtime->first);
     const auto read = block.ok() ? block->Read() : block.status();
     if (!read.ok()) {
       one.set_absence(absl::StrCat("its control block cannot be read: ", read.status().message()));

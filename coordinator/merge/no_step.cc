@@ -21,7 +21,7 @@ bool IsOfJob(const recording::ProcessRecord& process, const std::optional<std::s
 bool IsRank(const recording::ProcessRecord& process) {
   const auto& sources = process.sources;
   return std::find(sources.begin(), sources.end(), "python") != sources.end() &&
-         (process.part.empty() || process.part == kPartRank);
+         IsRankPart(process.part);
 }
 
 // nullptr: it recorded nothing.

@@ -25,7 +25,7 @@ JobKey JobOf(const v1::ProcessInfo& process) {
 }
 
 bool IsRankItself(const v1::ProcessInfo& process) {
-  return process.rank() >= 0 && (process.part().empty() || process.part() == kPartRank);
+  return process.rank() >= 0 && IsRankPart(process.part());
 }
 
 std::optional<int64_t> AgeNs(const v1::ProcessInfo& process, const v1::StacksResponse& answer) {
