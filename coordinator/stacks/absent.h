@@ -8,7 +8,9 @@
 // A process that ended may be one of an earlier start of the job under the same name. It is one for
 // certain if it had ended before the last member began. It is none if it was alive after that. In
 // between the process counts if it began within a minute of a member; otherwise it is said that it
-// may be of an earlier start. No clocks of two nodes are compared for that: ages are durations,
+// may be of an earlier start. Where a process with the rank's number lives on that node, which
+// began later, the one that ended is the rank only if a look saw it in the group, or the living one
+// answered without the group. No clocks of two nodes are compared for that: ages are durations,
 // each by its own node's clock.
 //
 // Pure.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/stacks/absent.h"
 
+#include "coordinator/stacks/testing/group.h"
 #include "coordinator/stacks/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -40,21 +41,7 @@ v1::ProcessStacks Waiting(int32_t rank, int64_t age_ns = 100 * kS, bool pending 
   frame.set_function("backward");
   frame.set_file("/job/train.py");
   frame.set_line_number(54);
-  v1::ProcessGroupState& group = *stacks.add_groups();
-  group.set_name("0");
-  group.set_ranks("0-2");
-  group.set_rank(rank);
-  group.set_backend("gloo");
-  for (const int64_t number : {42}) {
-    group.set_sequence_number(number);
-    group.set_first_look_sequence_number(number);
-    group.set_collective_number(number);
-    group.set_first_look_collective_number(number);
-  }
-  group.set_collective("all_reduce");
-  group.set_collective_pending(pending);
-  group.set_pending_number(pending ? 42 : -1);
-  group.set_first_look_pending_number(pending ? 42 : -1);
+  AddGroup("0-2", rank, 42, pending, &stacks);
   return stacks;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/stacks/testing/group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -31,19 +32,7 @@ v1::ProcessStacks Process(int32_t rank, int64_t number, bool pending) {
   frame.set_function(rank == 1 ? "read_batch" : "step");
   frame.set_file("/job/train.py");
   frame.set_line_number(23);
-  v1::ProcessGroupState& group = *stacks.add_groups();
-  group.set_name("0");
-  group.set_ranks("0-1");
-  group.set_rank(rank);
-  group.set_backend("gloo");
-  group.set_sequence_number(number);
-  group.set_first_look_sequence_number(number);
-  group.set_collective_number(number);
-  group.set_first_look_collective_number(number);
-  group.set_collective("all_reduce");
-  group.set_collective_pending(pending);
-  group.set_pending_number(pending ? number : -1);
-  group.set_first_look_pending_number(pending ? number : -1);
+  AddGroup("0-1", rank, number, pending, &stacks);
   return stacks;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coordinator/stacks/verdict.h"
 
+#include "coordinator/stacks/testing/group.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -40,20 +41,10 @@ v1::ProcessStacks Process(const Rank& rank, const std::string& ranks) {
   frame.set_function("load_batch");
   frame.set_file("/job/train.py");
   frame.set_line_number(23);
-  v1::ProcessGroupState& group = *stacks.add_groups();
-  group.set_name("0");
-  group.set_ranks(ranks);
-  group.set_rank(rank.rank);
-  group.set_backend("gloo");
+  v1::ProcessGroupState& group = AddGroup(ranks, rank.rank, rank.number, rank.pending, &stacks);
   group.set_sequence_number(rank.number + 5);  // transfers
   group.set_first_look_sequence_number(rank.number + 5);
-  group.set_collective_number(rank.number);
-  group.set_first_look_collective_number(rank.number);
   group.set_collective(rank.collective);
-  group.set_collective_pending(rank.pending);
-  const int64_t pending = rank.pending ? rank.number : -1;
-  group.set_pending_number(pending);
-  group.set_first_look_pending_number(pending);
   return stacks;
 }
 
