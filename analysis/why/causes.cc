@@ -209,9 +209,10 @@ class CauseFinder {
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const MeanEstimate amount = AmountOf(rank, i);
       std::optional<Cause> cause;
-      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount) &&
-          IsWaitedFor(finding, amount, ExcessIn(rank, i, amount))) {
-        cause = CauseOf(rank, i, amount);
+      std::vector<PartTable> excess;
+      if (may_name && Measured(rank, kCauses[i]) && IsCertain(finding, amount)) {
+        excess = ExcessIn(part_others_[i].Excess(rank), kCauses[i], amount);
+        if (IsWaitedFor(finding, amount, excess)) cause = CauseOf(rank, i, amount, excess);
       }
       NotACause not_a_cause{kCauses[i], SeenNs(rank, i, amount), Measured(rank, kCauses[i])};
       if (cause.has_value() && kCauses[i] == Part::kThrottled && SharesItsQuota(rank)) {
@@ -224,7 +225,7 @@ class CauseFinder {
         cause.reset();
       }
       if (cause.has_value()) {
-        Add(ExcessIn(rank, i, amount), &taken);
+        Add(excess, &taken);
         finding.causes.push_back(*std::move(cause));
       } else {
         finding.not_causes.push_back(not_a_cause);
@@ -281,8 +282,8 @@ class CauseFinder {
 
   // Of each step, what the rank has more of it than the others' median, `amount` in the mean: in
   // single steps it may have less, of which nothing can be taken.
-  std::vector<PartTable> ExcessIn(const std::vector<int64_t>& more, Part part,
-                                  const MeanEstimate& amount) const {
+  static std::vector<PartTable> ExcessIn(const std::vector<int64_t>& more, Part part,
+                                         const MeanEstimate& amount) {
     std::vector<PartTable> excess(more.size(), PartTable{});
     double sum_ns = 0;
     for (const int64_t ns : more) sum_ns += static_cast<double>(std::max<int64_t>(0, ns));
@@ -293,9 +294,6 @@ class CauseFinder {
       excess[step][static_cast<size_t>(part)] = static_cast<int64_t>(ns * scale);
     }
     return excess;
-  }
-  std::vector<PartTable> ExcessIn(size_t rank, size_t cause, const MeanEstimate& amount) const {
-    return ExcessIn(part_others_[cause].Excess(rank), kCauses[cause], amount);
   }
 
   // Adds to what all causes take of each step.
@@ -356,13 +354,15 @@ class CauseFinder {
     return &cause;
   }
 
-  Cause CauseOf(size_t rank, size_t index, const MeanEstimate& amount) const {
+  // `excess`: of each step, what the rank has more of it.
+  Cause CauseOf(size_t rank, size_t index, const MeanEstimate& amount,
+                const std::vector<PartTable>& excess) const {
     const JudgedRank& judged = judged_.ranks[rank];
     Cause cause;
     cause.part = kCauses[index];
     cause.amount = amount;
     cause.own_ns = MeanOf(parts_[index][rank]);
-    cause.cost = CostOf(rank, ExcessIn(rank, index, amount));
+    cause.cost = CostOf(rank, excess);
     if (cause.part == Part::kThrottled && judged.samples.group.group != nullptr) {
       const GroupFacts& facts = judged.samples.group;
       cause.group = facts.group->path;

@@ -65,8 +65,6 @@ std::vector<Driver> FindDrivers(const JobInput& input, Judged* judged) {
   return drivers;
 }
 
-constexpr size_t kFewDivisor = 8;
-
 // Steps of all ranks that are not of the judged class, where they are few.
 void TakeUnjudged(std::span<const std::vector<Step>> steps, Judged* judged) {
   std::vector<std::vector<size_t>> unjudged = judged->pairing.unlike;

@@ -77,6 +77,9 @@ struct OperatorTimes {
   std::map<NameId, OperatorTime> uncut;  // as JudgedRank::uncut
 };
 
+// Steps are few if they are at most one in so many.
+inline constexpr size_t kFewDivisor = 8;
+
 struct JudgeOptions {
   bool operators = false;  // fill Judged::operators
   bool stretches = false;  // and JudgedRank::stretches, of which there are as many as collectives

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "analysis/why/places.h"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr int64_t kTimesUsual = 2;  // a stall takes so many times the median step
 constexpr int64_t kLongerLeastNs = 5'000'000;
-constexpr size_t kFewDivisor = 8;        // one step in so many, at most
 constexpr int64_t kCoveredDivisor = 10;  // what of a step may not be covered
 constexpr double kMadeBy = 0.6;          // of what a stall takes longer, own work that made it
 constexpr double kNobodys = 0.3;         // and own work that did not
@@ -63,12 +63,25 @@ std::vector<JobStep> StepsOf(const Judged& judged) {
   return steps;
 }
 
-// How much of `interval` they cover; apart from each other.
-int64_t Covered(const std::vector<OwnInterval>& intervals, const OwnInterval& interval) {
+const OwnInterval& IntervalOf(const OwnInterval& one) { return one; }
+const OwnInterval& IntervalOf(const Wait& one) { return one.interval; }
+
+// Those that lie in `within`, or partly; `all` are in order, apart from each other.
+template <class One>
+std::span<const One> In(const OwnInterval& within, const std::vector<One>& all) {
+  const auto first = std::partition_point(all.begin(), all.end(), [&](const One& one) {
+    return IntervalOf(one).end_ns <= within.begin_ns;
+  });
+  const auto last = std::partition_point(
+      first, all.end(), [&](const One& one) { return IntervalOf(one).begin_ns < within.end_ns; });
+  return {first, last};
+}
+
+// How much of `within` they cover.
+int64_t Covered(const std::vector<OwnInterval>& intervals, const OwnInterval& within) {
   int64_t sum_ns = 0;
-  for (const OwnInterval& one : intervals) {
-    sum_ns += std::max<int64_t>(
-        0, std::min(one.end_ns, interval.end_ns) - std::max(one.begin_ns, interval.begin_ns));
+  for (const OwnInterval& one : In(within, intervals)) {
+    sum_ns += std::min(one.end_ns, within.end_ns) - std::max(one.begin_ns, within.begin_ns);
   }
   return sum_ns;
 }
@@ -145,11 +158,9 @@ class StallFinder {
   // for: the driver may have gone on and been silent.
   static int64_t BehindCollectives(const JudgedRank& rank, const OwnInterval& step) {
     int64_t sum_ns = 0;
-    for (const Wait& wait : rank.waits) {
-      const OwnInterval& interval = wait.interval;
-      if (interval.begin_ns >= step.end_ns || interval.end_ns <= step.begin_ns) continue;
+    for (const Wait& wait : In(step, rank.waits)) {
       const int64_t left_ns = *rank.input->collectives[wait.awaited].left_ns;
-      const int64_t behind_ns = interval.end_ns - std::max(left_ns, interval.begin_ns);
+      const int64_t behind_ns = wait.interval.end_ns - std::max(left_ns, wait.interval.begin_ns);
       if (behind_ns >= kBehindLeastNs) sum_ns += behind_ns;
     }
     return sum_ns;

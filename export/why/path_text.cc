@@ -13,7 +13,6 @@ namespace {
 
 using analysis::why::Answer;
 using analysis::why::CriticalPath;
-using analysis::why::kParts;
 using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::PartTable;
@@ -35,14 +34,11 @@ std::string PercentText(const CriticalPath& path, int64_t ns) {
 
 // "(compute 40.6, throttled 20.4)", the longest first; empty where all are small.
 std::string PartsText(const CriticalPath& path, const PartTable& parts) {
-  std::vector<size_t> order(kParts);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return parts[a] > parts[b]; });
   std::vector<std::string> texts;
-  for (const size_t part : order) {
-    if (IsSmall(path, parts[part])) break;
-    texts.push_back(absl::StrCat(PartName(static_cast<Part>(part)), " ", Ms(parts[part])));
+  for (const Part part : LargestFirst(parts)) {
+    const int64_t ns = parts[static_cast<size_t>(part)];
+    if (IsSmall(path, ns)) break;
+    texts.push_back(absl::StrCat(PartName(part), " ", Ms(ns)));
   }
   return texts.empty() ? "" : absl::StrCat(" (", absl::StrJoin(texts, ", "), ")");
 }

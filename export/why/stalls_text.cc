@@ -2,7 +2,6 @@
 #include "export/why/stalls_text.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,7 +13,6 @@ namespace syncline::report {
 namespace {
 
 using analysis::why::Answer;
-using analysis::why::kParts;
 using analysis::why::Part;
 using analysis::why::PartName;
 using analysis::why::RankFinding;
@@ -53,16 +51,12 @@ std::string EveryText(const StallGroup& group) {
 
 // "; most of it in host code (+401.2 ms), blocked in kernel (+98.0 ms)".
 std::string PartsText(const StallGroup& group) {
-  std::vector<size_t> order(kParts);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return group.longer[a] > group.longer[b]; });
   std::vector<std::string> parts;
-  for (const size_t part : order) {
-    if (static_cast<Part>(part) == Part::kWaitAndTransfer) continue;
-    if (group.longer[part] * kSmallDivisor < group.longer_ns) break;
-    parts.push_back(
-        absl::StrCat(PartName(static_cast<Part>(part)), " (+", Ms(group.longer[part]), " ms)"));
+  for (const Part part : LargestFirst(group.longer)) {
+    const int64_t ns = group.longer[static_cast<size_t>(part)];
+    if (part == Part::kWaitAndTransfer) continue;
+    if (ns * kSmallDivisor < group.longer_ns) break;
+    parts.push_back(absl::StrCat(PartName(part), " (+", Ms(ns), " ms)"));
   }
   return parts.empty() ? "" : absl::StrCat("; most of it in ", absl::StrJoin(parts, ", "));
 }

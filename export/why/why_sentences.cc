@@ -26,6 +26,7 @@ using analysis::why::NotACause;
 using analysis::why::OrderCounts;
 using analysis::why::Part;
 using analysis::why::PartName;
+using analysis::why::PartTable;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Taker;
@@ -212,6 +213,15 @@ std::string IntervalText(const MeanEstimate& mean) {
 std::string WithInterval(const MeanEstimate& mean) {
   const std::string text = absl::StrCat(Ms(mean.est_ns), " ms");
   return mean.lo_ns == INT64_MIN ? text : absl::StrCat(text, " ", IntervalText(mean));
+}
+
+std::vector<Part> LargestFirst(const PartTable& parts) {
+  std::vector<Part> order;
+  for (size_t part = 0; part < parts.size(); ++part) order.push_back(static_cast<Part>(part));
+  std::stable_sort(order.begin(), order.end(), [&](Part a, Part b) {
+    return parts[static_cast<size_t>(a)] > parts[static_cast<size_t>(b)];
+  });
+  return order;
 }
 
 std::string Printed(std::string_view name, size_t columns_max) {

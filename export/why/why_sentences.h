@@ -34,6 +34,9 @@ std::string SignedMs(int64_t ns);
 std::string IntervalText(const analysis::why::MeanEstimate& mean);
 std::string WithInterval(const analysis::why::MeanEstimate& mean);
 
+// All parts, those with the most time first.
+std::vector<analysis::why::Part> LargestFirst(const analysis::why::PartTable& parts);
+
 // A name of the job, fit for a terminal.
 std::string Printed(std::string_view name, size_t columns_max = 60);
 
