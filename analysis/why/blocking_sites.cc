@@ -16,43 +16,63 @@ constexpr int64_t kLateLeaveNs = 5'000'000;  // a scheduler's slice: Gloo's thre
 constexpr int64_t kShareMinPerMille = 5;     // of all time
 constexpr int64_t kTightPercent = 30;
 constexpr int64_t kWidePercent = 90;
+constexpr int64_t kAlwaysPercent = 90;
+constexpr uint64_t kAlwaysLeast = 8;  // silences
 
 struct Weights {
+  uint64_t silences = 0;
   int64_t pending_ns = 0;  // silence with a collective pending
   int64_t tight_ns = 0;    // of it: ends soon after one leaves
   int64_t wide_ns = 0;     // of it: ends near a leave, on either side
+
+  void Add(const Weights& other) {
+    silences += other.silences;
+    pending_ns += other.pending_ns;
+    tight_ns += other.tight_ns;
+    wide_ns += other.wide_ns;
+  }
+  bool Waits() const {
+    return tight_ns * 100 >= pending_ns * kTightPercent ||
+           wide_ns * 100 >= pending_ns * kWidePercent;
+  }
+  bool WaitsAlways() const {
+    return silences >= kAlwaysLeast && tight_ns * 100 >= pending_ns * kAlwaysPercent;
+  }
 };
+
+Weights WeightOf(const Silence& silence, std::span<const CollectiveEntry> collectives) {
+  bool tight = false;
+  bool wide = false;
+  for (const uint32_t index : silence.pending) {
+    const int64_t after_ns = silence.end_ns - *collectives[index].left_ns;
+    tight |= after_ns >= 0 && after_ns < kReleaseNs;
+    wide |= after_ns > -kLateLeaveNs && after_ns < kReleaseNs;
+  }
+  const int64_t length_ns = silence.end_ns - silence.begin_ns;
+  return {1, length_ns, tight ? length_ns : 0, wide ? length_ns : 0};
+}
 
 }  // namespace
 
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
                              std::set<Site>* small) {
   std::map<Site, Weights> weights;
+  std::set<Site> always;
   for (const RankSilences& rank : ranks) {
+    std::map<Site, Weights> of_rank;
     for (const Silence& silence : rank.silences) {
       if (silence.pending.empty()) continue;
-      bool tight = false;
-      bool wide = false;
-      for (const uint32_t index : silence.pending) {
-        const int64_t after_ns = silence.end_ns - *rank.collectives[index].left_ns;
-        tight |= after_ns >= 0 && after_ns < kReleaseNs;
-        wide |= after_ns > -kLateLeaveNs && after_ns < kReleaseNs;
-      }
-      const int64_t length_ns = silence.end_ns - silence.begin_ns;
-      Weights& weight = weights[silence.site];
-      weight.pending_ns += length_ns;
-      if (tight) weight.tight_ns += length_ns;
-      if (wide) weight.wide_ns += length_ns;
+      of_rank[silence.site].Add(WeightOf(silence, rank.collectives));
+    }
+    for (const auto& [site, weight] : of_rank) {
+      weights[site].Add(weight);
+      if (weight.WaitsAlways()) always.insert(site);
     }
   }
   std::set<Site> sites;
   for (const auto& [site, weight] : weights) {
-    const bool large = weight.pending_ns * 1000 >= total_ns * kShareMinPerMille;
-    if (weight.tight_ns * 100 < weight.pending_ns * kTightPercent &&
-        weight.wide_ns * 100 < weight.pending_ns * kWidePercent) {
-      continue;
-    }
-    if (large) {
+    if (!weight.Waits() && !always.contains(site)) continue;
+    if (weight.pending_ns * 1000 >= total_ns * kShareMinPerMille) {
       sites.insert(site);
     } else if (small != nullptr) {
       small->insert(site);
@@ -151,20 +171,24 @@ std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites,
     if (silence.pending.empty() || !sites.contains(silence.site)) continue;
     const CollectiveEntry* left = nullptr;  // the last to leave within the silence
     const CollectiveEntry* open = nullptr;  // the first entered of those that leave behind it
+    bool told_late = false;                 // one of these left with the silence's end
     for (const uint32_t index : silence.pending) {
       const CollectiveEntry& entry = rank.collectives[index];
       if (*entry.left_ns > silence.end_ns) {
         if (open == nullptr) open = &entry;
+        told_late |= *entry.left_ns - silence.end_ns <= kLateLeaveNs;
       } else if (left == nullptr || *entry.left_ns > *left->left_ns) {
         left = &entry;
       }
     }
     const int64_t near_ns = std::max(kReleaseNs, (silence.end_ns - silence.begin_ns) / 5);
     const bool released =
-        left != nullptr && (open == nullptr || silence.end_ns - *left->left_ns < near_ns);
+        left != nullptr && (!told_late || silence.end_ns - *left->left_ns < near_ns);
     const CollectiveEntry& awaited = released ? *left : *open;
-    waits.push_back({{std::max(silence.begin_ns, awaited.entered_ns), silence.end_ns},
-                     static_cast<uint32_t>(&awaited - rank.collectives.data())});
+    const int64_t until_ns = released ? *left->left_ns + kReleaseNs : silence.end_ns;
+    waits.push_back(
+        {{std::max(silence.begin_ns, awaited.entered_ns), std::min(silence.end_ns, until_ns)},
+         static_cast<uint32_t>(&awaited - rank.collectives.data())});
     SetAwaited(rank, silence, &waits.back());
   }
   return Merged(std::move(waits), TransferWaits(rank.collectives, tid));

@@ -18,9 +18,10 @@ struct RankSilences {
   std::span<const CollectiveEntry> collectives;
 };
 
-// Pooled over ranks and weighed by time: of a site's silence with a collective pending at least
-// 30 % ends at most 0.3 ms after one leaves, or 90 % at most 5 ms before one does (Gloo's thread
-// says so late); and it holds at least 0.5 % of `total_ns`, the time of all ranks.
+// Weighed by time: of a site's silence with a collective pending at least 30 % ends at most 0.3 ms
+// after one leaves, or 90 % at most 5 ms before one does (Gloo's thread says so late), of all ranks
+// together; or 90 % ends so soon after one on one rank, of 8 silences or more: others may be silent
+// there for reasons of their own. And it holds at least 0.5 % of `total_ns`, the time of all ranks.
 // `small`, if it is given: sites that fulfil all but the last.
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
                              std::set<Site>* small = nullptr);
@@ -34,9 +35,10 @@ struct Wait {
   bool ambiguous = false;  // another one, which was entered at another place, left as near
 };
 
-// The waits of one rank: at blocking sites, from when the collective waited for was entered to the
-// silence's end; and, wherever they are, for transfers as long as this thread waited for them. In
-// order; none overlaps the next.
+// The waits of one rank: at blocking sites, from when the collective waited for was entered to at
+// most 0.3 ms behind its leave (what the driver is silent for after that is its own), or to the
+// silence's end where it leaves later; and, wherever they are, for transfers as long as this thread
+// waited for them. In order; none overlaps the next.
 std::vector<Wait> WaitsOf(const RankSilences& rank, const std::set<Site>& sites, int32_t tid);
 
 }  // namespace syncline::analysis::why

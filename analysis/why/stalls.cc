@@ -16,11 +16,10 @@ namespace {
 
 constexpr int64_t kTimesUsual = 2;  // a stall takes so many times the median step
 constexpr int64_t kLongerLeastNs = 5'000'000;
-constexpr int64_t kCoveredDivisor = 10;  // what of a step may not be covered
-constexpr double kMadeBy = 0.6;          // of what a stall takes longer, own work that made it
-constexpr double kNobodys = 0.3;         // and own work that did not
-constexpr int64_t kSamplesWanted = 4;    // periods of the sampler in a stall
-constexpr int64_t kBehindLeastNs = 1'000'000;
+constexpr int64_t kCoveredDivisor = 10;   // what of a step may not be covered
+constexpr double kMadeBy = 0.6;           // of what a stall takes longer, own work that made it
+constexpr double kNobodys = 0.3;          // and own work that did not
+constexpr int64_t kSamplesWanted = 4;     // periods of the sampler in a stall
 constexpr uint64_t kRhythmLeast = 3;      // stalls
 constexpr uint64_t kPartRhythmLeast = 4;  // where others have none
 constexpr uint64_t kRhythmOf = 5;         // and three of five of them
@@ -63,25 +62,14 @@ std::vector<JobStep> StepsOf(const Judged& judged) {
   return steps;
 }
 
-const OwnInterval& IntervalOf(const OwnInterval& one) { return one; }
-const OwnInterval& IntervalOf(const Wait& one) { return one.interval; }
-
-// Those that lie in `within`, or partly; `all` are in order, apart from each other.
-template <class One>
-std::span<const One> In(const OwnInterval& within, const std::vector<One>& all) {
-  const auto first = std::partition_point(all.begin(), all.end(), [&](const One& one) {
-    return IntervalOf(one).end_ns <= within.begin_ns;
-  });
-  const auto last = std::partition_point(
-      first, all.end(), [&](const One& one) { return IntervalOf(one).begin_ns < within.end_ns; });
-  return {first, last};
-}
-
-// How much of `within` they cover.
+// How much of `within` they cover; they are in order, apart from each other.
 int64_t Covered(const std::vector<OwnInterval>& intervals, const OwnInterval& within) {
+  auto one = std::partition_point(intervals.begin(), intervals.end(), [&](const OwnInterval& any) {
+    return any.end_ns <= within.begin_ns;
+  });
   int64_t sum_ns = 0;
-  for (const OwnInterval& one : In(within, intervals)) {
-    sum_ns += std::min(one.end_ns, within.end_ns) - std::max(one.begin_ns, within.begin_ns);
+  for (; one != intervals.end() && one->begin_ns < within.end_ns; ++one) {
+    sum_ns += std::min(one->end_ns, within.end_ns) - std::max(one->begin_ns, within.begin_ns);
   }
   return sum_ns;
 }
@@ -154,18 +142,6 @@ class StallFinder {
     return OwnWorkOf(step.PartsOf(judged_.ranks[rank], false)) - usual_own_ns_[rank];
   }
 
-  // Of the rank's waits in the step, what lies behind the end of the collective that was waited
-  // for: the driver may have gone on and been silent.
-  static int64_t BehindCollectives(const JudgedRank& rank, const OwnInterval& step) {
-    int64_t sum_ns = 0;
-    for (const Wait& wait : In(step, rank.waits)) {
-      const int64_t left_ns = *rank.input->collectives[wait.awaited].left_ns;
-      const int64_t behind_ns = wait.interval.end_ns - std::max(left_ns, wait.interval.begin_ns);
-      if (behind_ns >= kBehindLeastNs) sum_ns += behind_ns;
-    }
-    return sum_ns;
-  }
-
   // Whose own work made the stall. Where a rank may have waited is not known to be own work.
   std::pair<Kind, std::vector<size_t>> MadeBy(const JobStep& step, int64_t usual_ns) const {
     const int64_t stall_ns = step.length_ns - usual_ns;
@@ -176,11 +152,10 @@ class StallFinder {
       const JudgedRank& judged = judged_.ranks[rank];
       const int64_t longer_ns = LongerNs(rank, step);
       const int64_t least_ns = longer_ns - Covered(judged.perhaps_waits, step.Of(judged));
-      const int64_t most_ns = longer_ns + BehindCollectives(judged, step.Of(judged));
       const int64_t made_ns = PartOf(stall_ns, kMadeBy);
       if (least_ns >= made_ns) makers.push_back(rank);
-      clear = clear && (least_ns >= made_ns || most_ns < made_ns);
-      nobodys = nobodys && most_ns < PartOf(stall_ns, kNobodys);
+      clear = clear && (least_ns >= made_ns || longer_ns < made_ns);
+      nobodys = nobodys && longer_ns < PartOf(stall_ns, kNobodys);
     }
     if (!clear) return {Kind::kUntold, {}};
     if (makers.empty()) return {nobodys ? Kind::kCollectives : Kind::kUntold, {}};
