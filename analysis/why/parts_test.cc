@@ -210,6 +210,26 @@ TEST(Steps, ArePairedByTheirFirstCollective) {
   EXPECT_EQ(pairing.unpaired, 1);
 }
 
+// Checkpoints, with a collective more, that take most of the time.
+TEST(Steps, AClassOfFewStepsIsNotJudgedWhereAnotherHasEnough) {
+  std::vector<Step> steps;
+  int64_t at_ns = 0;
+  for (uint64_t i = 0; i < 36; ++i) {
+    Step step;
+    const bool saves = i % 6 == 5;
+    step.interval = {at_ns, at_ns + (saves ? 1000 : 10)};
+    at_ns = step.interval.end_ns;
+    step.collectives = {{0, i}};
+    step.pattern.collectives[kReduce] = saves ? 2 : 1;
+    steps.push_back(step);
+  }
+  const std::vector<std::vector<Step>> ranks = {steps, steps};
+  const Pairing pairing = PairSteps(ranks, kNames);
+  ASSERT_EQ(pairing.classes.size(), 2);
+  EXPECT_EQ(pairing.classes[0].steps.size(), 30);
+  EXPECT_GT(pairing.classes[1].total_ns, pairing.classes[0].total_ns);
+}
+
 // A job without DistributedDataParallel and FSDP, and without a DataLoader.
 TEST(Steps, WhatNothingCountsIsNotSaidToBeNone) {
   const auto name_of = [](uint32_t forwards, uint32_t loads, uint32_t others_forwards) {

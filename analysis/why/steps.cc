@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -301,9 +302,12 @@ Pairing PairSteps(std::span<const std::vector<Step>> steps, std::span<const std:
     paired_steps.name = NameOf(pattern, counted, names);
     pairing.classes.push_back(std::move(paired_steps));
   }
+  const auto rank_of = [](const PairedSteps& one) {
+    return std::pair(one.steps.size() >= kStepsMin, one.total_ns);
+  };
   std::stable_sort(
       pairing.classes.begin(), pairing.classes.end(),
-      [](const PairedSteps& a, const PairedSteps& b) { return a.total_ns > b.total_ns; });
+      [&](const PairedSteps& a, const PairedSteps& b) { return rank_of(a) > rank_of(b); });
   return pairing;
 }
 
