@@ -88,7 +88,7 @@ void SetUsual(std::vector<Piece>* pieces) {
   std::vector<uint32_t> kind_of(pieces->size());
   for (size_t i = 0; i < pieces->size(); ++i) {
     Piece& piece = (*pieces)[i];
-    piece.usual_ns = piece.length_ns();
+    piece.usual_ns = piece.unusual_ns = piece.length_ns();
     if (piece.step >= 0) kind_of[i] = kinds.Of(piece);
   }
   std::vector<std::vector<int64_t>> lengths(kinds.count());
@@ -98,12 +98,16 @@ void SetUsual(std::vector<Piece>* pieces) {
   }
   for (std::vector<int64_t>& all : lengths) {
     const auto quarter = all.begin() + static_cast<ptrdiff_t>((all.size() - 1) / 4);
-    std::nth_element(all.begin(), quarter, all.end());
-    all = {*quarter};
+    const auto three_quarters = all.begin() + static_cast<ptrdiff_t>((all.size() - 1) * 3 / 4);
+    std::nth_element(all.begin(), three_quarters, all.end());
+    std::nth_element(all.begin(), quarter, three_quarters);
+    all = {*quarter, *three_quarters + (*three_quarters - *quarter) * 3 / 2};
   }
   for (size_t i = 0; i < pieces->size(); ++i) {
     Piece& piece = (*pieces)[i];
-    if (piece.step >= 0) piece.usual_ns = lengths[kind_of[i]][0];
+    if (piece.step < 0) continue;
+    piece.usual_ns = lengths[kind_of[i]][0];
+    piece.unusual_ns = lengths[kind_of[i]][1];
   }
 }
 

@@ -22,6 +22,7 @@ struct Piece {
   NameId leaf = kNoTask;
   int32_t step = -1;         // index into the judged steps; -1: in none of them
   int64_t usual_ns = 0;      // how long a piece of its kind lasts when nothing disturbs it
+  int64_t unusual_ns = 0;    // one that lasts longer than this stands out from those of its kind
   int64_t taken_ns = 0;      // cut out of it so far (taken_away.h, blocked.h)
   int64_t throttled_ns = 0;  // of that; what neither of these is waited for a CPU
   int64_t blocked_ns = 0;    // of that
@@ -39,7 +40,8 @@ struct PartsInput {
 };
 
 // All of the segments' time in pieces; none crosses the end of a step. What a piece usually lasts
-// is the 25th percentile, over the steps, of those of its part, leaf and place in the step's order.
+// is the 25th percentile, over the steps, of those of its part, leaf and place in the step's order;
+// one stands out above the 75th by one and a half times the distance of the two (Tukey's fence).
 // `buffer`: memory to use, what is in it goes.
 std::vector<Piece> PiecesOf(const PartsInput& input, std::vector<Piece> buffer = {});
 

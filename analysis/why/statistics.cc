@@ -23,6 +23,14 @@ int64_t Divide(int64_t sum, int64_t count) {
 // in 64 bits cannot be seen.
 size_t Below(std::mt19937_64* random, size_t bound) { return (*random)() % bound; }
 
+// How much farther from the mean a bootstrap of so few blocks must look (statistics.h).
+double Widening(size_t blocks) {
+  if (blocks < 2) return 1;
+  constexpr double kNormal = 1.959964;
+  const auto count = static_cast<double>(blocks);
+  return StudentQuantile(0.95, blocks - 1) / kNormal * std::sqrt(count / (count - 1));
+}
+
 // The probability that Student's t lies between -t and t: the finite series (Abramowitz and Stegun,
 // 26.7.3 and 26.7.4).
 double StudentWithin(double t, size_t degrees) {
@@ -101,6 +109,9 @@ std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const i
   for (size_t i = 0; i < series.size(); ++i) {
     for (size_t step = 0; step < steps; ++step) sums[i][step / block] += series[i][step];
   }
+  std::vector<int64_t> centres;
+  for (const std::span<const int64_t> one : series) centres.push_back(MeanOf(one));
+  const double widening = Widening(blocks);
   std::mt19937_64 random(seed);
   std::vector<size_t> drawn(blocks);
   for (size_t sample = 0; sample < kSamples; ++sample) {
@@ -112,7 +123,8 @@ std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const i
     for (size_t i = 0; i < series.size(); ++i) {
       int64_t sum = 0;
       for (const size_t one : drawn) sum += sums[i][one];
-      means[i][sample] = Divide(sum, count);
+      const int64_t off = Divide(sum, count) - centres[i];
+      means[i][sample] = centres[i] + std::llround(static_cast<double>(off) * widening);
     }
   }
   return means;

@@ -20,8 +20,11 @@ namespace syncline::analysis::why {
 // Steps that an answer needs at least, and from which on it says more (docs/findings.md).
 inline constexpr size_t kStepsMin = 30;
 inline constexpr size_t kStepsSure = 60;
-// Of how many steps a block is, where there are so many.
-constexpr size_t BlockOf(size_t steps) { return steps >= kStepsSure ? 6 : 3; }
+// Of how many steps a block is: the longer the recording, the slower are the changes that are seen
+// in it, so there are at most 20 blocks or a few more.
+constexpr size_t BlockOf(size_t steps) {
+  return steps >= kStepsSure ? std::max<size_t>(6, steps / 20) : 3;
+}
 
 // Rounded to the nearest; 0 of nothing.
 int64_t MeanOf(std::span<const int64_t> values);
@@ -31,6 +34,9 @@ std::optional<int64_t> MedianOf(std::vector<int64_t> values);
 
 // Of each series, 2,000 means of whole blocks drawn with replacement: `[series][sample]`. Series
 // have one length, one value a step, in order of time; a sample has the same blocks of all of them.
+// They are as much farther from the series' mean than what was drawn as means of so few blocks
+// scatter more: by √(k / (k - 1)) and Student's t of 95 % over the normal distribution's, of k
+// blocks.
 std::vector<std::vector<int64_t>> SampledMeans(std::span<const std::span<const int64_t>> series,
                                                size_t block, uint64_t seed);
 

@@ -22,13 +22,15 @@ class Cutter {
   }
 
   // Out of what the pieces of the interval last longer than usual, the largest excess first.
-  // Returns what is left of `ns`.
-  int64_t CutExcess(int64_t ns, Part into, bool compute_only) {
+  // `helpers`: of compute alone; else only of pieces that stand out: how long the others last
+  // varies by itself as well. Returns what is left of `ns`.
+  int64_t CutExcess(int64_t ns, Part into, bool helpers) {
     std::vector<std::pair<int64_t, size_t>> excesses;
     for (size_t i = end_; ns > 0 && i > first_; --i) {
       const Piece& piece = pieces_[i - 1];
       if (piece.end_ns <= interval_.begin_ns) break;
-      if (!piece.own_work() || (compute_only && piece.part != Part::kCompute)) continue;
+      if (!piece.own_work()) continue;
+      if (helpers ? piece.part != Part::kCompute : piece.length_ns() <= piece.unusual_ns) continue;
       const int64_t until_now_ns = std::min(piece.end_ns, interval_.end_ns) - piece.begin_ns;
       const int64_t excess_ns =
           std::min(piece.length_ns() - piece.usual_ns, until_now_ns) - piece.taken_ns;
@@ -112,7 +114,7 @@ Unplaced TakeAway(std::span<const Growth> growths, std::vector<Piece>* pieces,
         {growth.throttled_ns, Part::kThrottled},
         {growth.run_queue_ns - growth.throttled_ns, Part::kWaitingForCpu}};
     for (const auto& [ns, part] : kinds) {
-      int64_t left_ns = cutter.CutExcess(ns, part, /*compute_only=*/false);
+      int64_t left_ns = cutter.CutExcess(ns, part, /*helpers=*/false);
       left_ns = cutter.CutEvenly(left_ns, part);
       left_ns = cutter.CutBackwards(left_ns, part);
       unplaced.ns += left_ns;
@@ -120,9 +122,9 @@ Unplaced TakeAway(std::span<const Growth> growths, std::vector<Piece>* pieces,
     }
     // The driver is not in the run queue while it waits for a thread that is: only what makes
     // compute longer than usual can be that.
-    cutter.CutExcess(growth.helpers_throttled_ns, Part::kThrottled, /*compute_only=*/true);
+    cutter.CutExcess(growth.helpers_throttled_ns, Part::kThrottled, /*helpers=*/true);
     cutter.CutExcess(growth.helpers_ns - growth.helpers_throttled_ns, Part::kWaitingForCpu,
-                     /*compute_only=*/true);
+                     /*helpers=*/true);
   }
   return unplaced;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernel took from a driver's own work: the growth of its run-queue time between two
-// samples, cut out of the pieces that are longer than usual, the largest excess first; what that
-// leaves, evenly out of the own work of that time. A single step's value is an estimate; the
-// window's sum is the counter's. Pure.
+// samples, cut out of the pieces that stand out from their kind (parts.h), the largest excess over
+// the usual first; what that leaves, evenly out of the own work of that time. A single step's
+// value is an estimate; the window's sum is the counter's. Pure.
 //
 // Worked example: a quota stops the driver for 70 ms within `conv`, which usually takes 3 ms. The
 // sample behind it shows 70 ms of run-queue time more, all of it throttled by the group's count:
