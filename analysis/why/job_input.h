@@ -46,6 +46,7 @@ struct CollectiveEntry {
   // When it was entered by the timeline's clock, estimated; nullopt: the clocks' bounds do not
   // hold.
   std::optional<int64_t> timeline_ns;
+  int64_t bytes = -1;  // that it carries; -1: not known
   bool transfer = false;
   // Of a transfer.
   bool sends = false;

@@ -17,20 +17,15 @@
 #include "analysis/network.h"
 #include "analysis/why/blocked_sleep.h"
 #include "analysis/why/job_input.h"
+#include "analysis/why/mean_estimate.h"
 #include "analysis/why/part.h"
 #include "analysis/why/refusal.h"
+#include "analysis/why/small_collectives_model.h"
 #include "analysis/why/stalls_model.h"
 #include "analysis/why/stood_in.h"
 #include "analysis/why/thread_use.h"
 
 namespace syncline::analysis::why {
-
-// A mean over steps, ns, with its interval of 95 %, by bootstrap over blocks of steps.
-struct MeanEstimate {
-  int64_t est_ns = 0;
-  int64_t lo_ns = 0;
-  int64_t hi_ns = 0;
-};
 
 // Who had the processor meanwhile.
 struct Taker {
@@ -213,6 +208,11 @@ struct PathPiece {
   int32_t step = -1;      // index into the judged steps; -1: in none of them
   PartTable parts{};      // of own work
   std::string name;       // of a collective: "all_reduce"
+  uint32_t group = 0;     // of a collective
+  int64_t bytes = -1;     // that it carries; -1: not known
+  // Of a followed collective, on the rank that it takes least, and by that rank's clock alone: from
+  // its entry, or the end of the one that its thread carried out before. -1: not known.
+  int64_t own_length_ns = -1;
 };
 
 // The name of a collective of two ranks that send and receive.
@@ -236,7 +236,8 @@ struct CriticalPath {
   int64_t unsure_ns = 0;        // of own work on it: may be a wait
   // nullopt: ranks work beside collectives, so that it does not matter.
   std::optional<MeanEstimate>
-      uneven;              // own work on it, less the mean of what all ranks worked meanwhile
+      uneven;  // own work on it, less the mean of what all ranks worked meanwhile
+  std::optional<SmallCollectives> small;
   uint64_t crossings = 0;  // times at which it goes on on another rank
   uint64_t proven = 0;     // of them: that rank entered last whatever the clocks' error
 };

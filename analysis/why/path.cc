@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/why/carried.h"
+#include "analysis/why/small_collectives.h"
 #include "analysis/why/statistics.h"
 
 namespace syncline::analysis::why {
@@ -146,6 +147,21 @@ class Walk {
     return {{last.begun.rank, entered_ns}};
   }
 
+  // Of all that the rank waited for in the collective: who entered it last waits for nobody.
+  int64_t OwnLengthNs(const Member& waiting) const {
+    int64_t least_ns = -1;
+    for (const auto& [rank, entry] : circles_.all()[circles_.Of(waiting)].awaited) {
+      const std::vector<CollectiveEntry>& entries = input_.ranks[rank].collectives;
+      if (!entries[entry].left_ns.has_value()) continue;
+      int64_t begun_ns = entries[entry].entered_ns;
+      const std::optional<uint32_t>& before = carried_[rank][entry].before;
+      if (before.has_value()) begun_ns = std::max(begun_ns, *entries[*before].left_ns);
+      const int64_t length_ns = *entries[entry].left_ns - begun_ns;
+      if (length_ns >= 0 && (least_ns < 0 || length_ns < least_ns)) least_ns = length_ns;
+    }
+    return least_ns;
+  }
+
   // Through the collective that the rank waited for, and those that kept it from beginning.
   Place Through(uint32_t awaited, Place released) {
     for (;;) {
@@ -163,6 +179,7 @@ class Walk {
         path_.proven += last->proven ? 1 : 0;
       }
       AddCollective(entry, origin.at, released, true);
+      path_.pieces.back().own_length_ns = OwnLengthNs({released.rank, awaited});
       if (!origin.busy) return origin.at;
       awaited = origin.before;
       released = origin.at;
@@ -181,6 +198,8 @@ class Walk {
         begin.rank == end.rank ? end.at_ns - begin.at_ns : TimelineNs(end) - TimelineNs(begin);
     piece.step = StepAt(end);
     piece.name = input_.names[entry.name];
+    piece.group = entry.group;
+    piece.bytes = entry.bytes;
     path_.pieces.push_back(std::move(piece));
   }
 
@@ -360,6 +379,7 @@ void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) 
       path->kinds.begin(), path->kinds.end(),
       [](const CriticalPath::Kind& a, const CriticalPath::Kind& b) { return a.ns > b.ns; });
   path->not_followed_ns /= count;
+  path->small = SmallCollectivesOf(path->pieces, steps, path->step.est_ns);
 }
 
 // In more than one step of twenty a rank receives from a single one.

@@ -317,6 +317,7 @@ class JobBuilder {
       entry.group = collective.group;
       entry.number = collective.number;
       entry.name = NameOf(collective.name);
+      if (collective.bytes.has_value()) entry.bytes = static_cast<int64_t>(*collective.bytes);
       entry.entered_ns = member.entered.ns;
       if (member.left.has_value()) entry.left_ns = member.left->ns;
       if (!sides.empty()) {

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "export/report/units.h"
 #include "export/why/why_sentences.h"
 
 namespace syncline::report {
@@ -124,6 +126,22 @@ std::string SavesText(const Answer& answer) {
                       answer.clock_bound_ns.has_value() ? "" : "; error of the clocks not known");
 }
 
+// Of a step, rounded.
+std::string CountText(double count) { return Count(static_cast<uint64_t>(count + 0.5)); }
+
+std::string SmallText(const CriticalPath& path) {
+  const analysis::why::SmallCollectives& small = *path.small;
+  const std::string count = CountText(small.count);
+  const std::string all = CountText(small.all);
+  return absl::StrCat(
+      count == all ? absl::StrCat("all ", count) : absl::StrCat(count, " of the ", all),
+      " collectives on it carry ", BytesText(static_cast<double>(small.largest_bytes)),
+      " or less, and take about ",
+      absl::StrFormat("%.2f", static_cast<double>(small.each_ns) / 1e6),
+      " ms each whatever they carry: one of each kind for all of them would take ",
+      WithInterval(small.saved), " less of a step (", PercentText(path, small.saved.est_ns), ")");
+}
+
 }  // namespace
 
 std::vector<std::string> PathSentences(const Answer& answer) {
@@ -139,6 +157,7 @@ std::vector<std::string> PathSentences(const Answer& answer) {
         "spread evenly over the ranks at every moment, the same own work would save ",
         WithInterval(*path.uneven), " (", PercentText(path, path.uneven->est_ns), ")"));
   }
+  if (path.small.has_value()) sentences.push_back(SmallText(path));
   return sentences;
 }
 

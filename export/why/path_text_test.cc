@@ -112,6 +112,23 @@ TEST(PathText, UnevenWorkIsSaidWhereNobodyIsNamed) {
   EXPECT_EQ(PathSentences(answer).size(), 2);
 }
 
+TEST(PathText, SmallCollectivesAndWhatToDo) {
+  Answer answer = WithPath();
+  EXPECT_EQ(Json::parse(WhyJson(answer, "run"))["critical_path"]["small_collectives"], nullptr);
+  answer.path->small = analysis::why::SmallCollectives{
+      98.2, 102, 32768, 2 * kTenth, Tenths(210, 200, 220), Tenths(192, 182, 202)};
+  EXPECT_EQ(PathSentences(answer).back(),
+            "98 of the 102 collectives on it carry 32.8 kB or less, and take about 0.20 ms each "
+            "whatever they carry: one of each kind for all of them would take 19.2 ms [18.2, 20.2] "
+            "less of a step (20 %)");
+  EXPECT_THAT(WhyText(answer, {80}), HasSubstr("join small collectives"));
+  answer.path->small->count = 102;
+  EXPECT_THAT(PathSentences(answer).back(), HasSubstr("all 102 collectives on it carry"));
+  const Json json = Json::parse(WhyJson(answer, "run"))["critical_path"]["small_collectives"];
+  EXPECT_EQ(json["largest_bytes"], 32768);
+  EXPECT_EQ(json["saved_ns"]["lo"], 182 * kTenth);
+}
+
 TEST(PathText, OfManyRanksThoseWithMostAreNamed) {
   Answer answer = WithPath();
   answer.ranks.resize(10, answer.ranks[0]);

@@ -292,6 +292,16 @@ Json StallsJson(const Answer& answer) {
                              [&](const StallGroup& group) { return StallJson(answer, group); })}};
 }
 
+Json SmallJson(const CriticalPath& path) {
+  if (!path.small.has_value()) return nullptr;
+  return {{"count", path.small->count},
+          {"all", path.small->all},
+          {"largest_bytes", path.small->largest_bytes},
+          {"each_ns", path.small->each_ns},
+          {"total_ns", JsonOf(path.small->total)},
+          {"saved_ns", JsonOf(path.small->saved)}};
+}
+
 Json PathJson(const Answer& answer) {
   if (!answer.path.has_value()) return nullptr;
   const CriticalPath& path = *answer.path;
@@ -315,6 +325,7 @@ Json PathJson(const Answer& answer) {
           {"least_wait_ns", path.least_wait_ns},
           {"unsure_ns", path.unsure_ns},
           {"uneven_ns", path.uneven.has_value() ? JsonOf(*path.uneven) : Json()},
+          {"small_collectives", SmallJson(path)},
           {"crossings", path.crossings},
           {"proven", path.proven}};
 }

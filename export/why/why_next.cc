@@ -246,6 +246,12 @@ std::vector<std::string> NextSentences(const Answer& answer) {
     if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
+  if (answer.path.has_value() && answer.path->small.has_value()) {
+    next.emplace_back(
+        "join small collectives where the program needs no result before it calls the next one: "
+        "one for many tensors that are copied into one (torch.cat), as DistributedDataParallel "
+        "does, or one at the end of several steps");
+  }
   if (next.size() > kShownMax) {
     const size_t left = next.size() - kShownMax;
     next.resize(kShownMax);
