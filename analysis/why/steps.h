@@ -82,7 +82,7 @@ struct PairedSteps {
 struct Pairing {
   // Those with kStepsMin steps or more first; of them, and of the others, the one with most time.
   std::vector<PairedSteps> classes;
-  uint64_t unpaired = 0;             // of the rank with the most steps, that are in no class
+  uint64_t unpaired = 0;  // of the rank with the most steps, that are in no class
   // Of them, those that all ranks have with the same collectives, but not with as many forwards and
   // loader calls: as PairedSteps::steps.
   std::vector<std::vector<size_t>> unlike;
