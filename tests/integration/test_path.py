@@ -23,7 +23,7 @@ TORCH = os.path.join(REPOSITORY, ".venv-torch")
 JOB = os.path.join(REPOSITORY, "tests", "integration", "path_job")
 JOBS = "/opt/syncline/var/jobs"
 SECONDS = 4
-LONGER_SECONDS = 10  # what is found by samples alone needs more of them
+LONGER_SECONDS = 10  # samples that are few, steps that are long
 # Milliseconds that rank 0's loader sleeps before the first collective, and rank 0 before the
 # second; the same of rank 1; megabytes of a third collective; and how they meet (train.py).
 IN_TURN = (20, 5, 5, 20, 0, 0)
@@ -33,6 +33,9 @@ WITHOUT_INPUT = (0, 5, 5, 20, 0, 0)
 PIPELINE = (20, 0, 0, 8, 0, 1)
 WITH_BROADCAST = (20, 5, 5, 20, 0, 2)
 BLOCKED = (5, 5, 5, 20, 0, 3)
+EACH = (5, 5, 5, 5, 0, 4)
+JOINED = (5, 5, 5, 5, 0, 5)
+SILENT = (5, 5, 5, 5, 0, 6)
 # A sleep lasts longer than it should, and what has to be done meanwhile takes time on two cores.
 NEAR_MS = 3
 NEAR_BOTH_MS = 5  # of two recordings
@@ -69,7 +72,7 @@ def answer(fleet, name, phases):
     words = " ".join(str(one) for one in phases)
     fleet.bed["host-a"].run(["sh", "-c", f"echo {words} > {JOBS}/turns/phases"])
     before = len(log(fleet))
-    run = fleet.record(name, LONGER_SECONDS if name == "blocked" else SECONDS)
+    run = fleet.record(name, LONGER_SECONDS if name in ("blocked", "each") else SECONDS)
     # Of the first of them some steps were still of before.
     lasted = [float(one) for one in JUDGED.findall(log(fleet)[before:])][1:]
     assert len(lasted) >= 2, log(fleet)
@@ -90,6 +93,9 @@ def answers(fleet):
             ("pipeline", PIPELINE),
             ("broadcast", WITH_BROADCAST),
             ("blocked", BLOCKED),
+            ("each", EACH),
+            ("joined", JOINED),
+            ("silent", SILENT),
         )
     }
 
@@ -163,6 +169,29 @@ def test_a_large_collective_is_on_the_path_for_what_it_costs(answers):
     more -= ms(without["critical_path"], "collectives_ns")
     assert abs(more - (after_ms - before_ms)) < NEAR_BOTH_MS, (more, before_ms, after_ms)
     assert more > NEAR_MS
+
+
+def test_small_collectives_are_said_with_what_joining_them_saves(fleet, answers):
+    run, told, before_ms = answers["each"]
+    _, joined, after_ms = answers["joined"]
+    small = told["critical_path"]["small_collectives"]
+    assert 18 <= small["count"] <= 21 and small["largest_bytes"] == 8192, small
+    saved = small["saved_ns"]
+    # The calls between them are saved as well.
+    assert saved["est"] / 1e6 < before_ms - after_ms + NEAR_BOTH_MS, (small, before_ms, after_ms)
+    assert saved["est"] / 1e6 > (before_ms - after_ms) / 3, (small, before_ms, after_ms)
+    assert joined["critical_path"]["small_collectives"] is None
+    text = " ".join(fleet.syncline("why", run).stdout.split())
+    assert "collectives on it carry 8.2 kB or less" in text, text
+    assert "join small collectives" in text, text
+
+
+def test_what_a_rank_does_behind_a_collective_is_its_own_work(answers):
+    _, told, _ = answers["silent"]
+    (named,) = told["verdict"]["ranks"]
+    assert (named["rank"], named["late"]) == (0, True), named
+    assert abs(named["lead_ns"]["est"] / 1e6 - 20) < NEAR_MS, named
+    assert named["python"]["place"].startswith("main ("), named
 
 
 def test_a_pipeline_is_followed_from_stage_to_stage(fleet, answers):

@@ -10,7 +10,8 @@ reduced behind that, the file `phases` says, which is read again now and then:
 The first four are milliseconds. With HOW 1 they are the stages of a pipeline instead: behind its
 loader rank 0 sends to rank 1, which sleeps and sends back. With 2 the first collective is a
 broadcast. With 3 it is no operator that takes a rank's second time: the program is blocked in the
-kernel meanwhile (block.c). A line on standard output is the ranks' own count: the mode and how
+kernel meanwhile (block.c). With 4 they also reduce 18 small tensors, one after the other; with 5
+the same as one. With 6 rank 0 is silent for 20 ms behind the last collective. A line on standard output is the ranks' own count: the mode and how
 long its steps took, by their own clock.
 """
 
@@ -22,7 +23,7 @@ import torch
 import torch.distributed as dist
 
 EVERY = 20  # steps to a line
-PIPELINE, BROADCAST, BLOCKED = 1, 2, 3
+PIPELINE, BROADCAST, BLOCKED, EACH, JOINED, SILENT = 1, 2, 3, 4, 5, 6
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -70,6 +71,13 @@ def pass_on(rank, batch, seconds):
         dist.send(Sleep.apply(batch, seconds), 0)
 
 
+def reduce_small(gradients, joined):
+    if joined:
+        gradients = [torch.cat(gradients)]
+    for gradient in gradients:
+        dist.all_reduce(gradient)
+
+
 def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -77,6 +85,7 @@ def main():
     batches = Batches()
     loader = iter(torch.utils.data.DataLoader(batches, batch_size=None))
     weights = torch.nn.Parameter(torch.zeros(256))
+    gradients = [torch.ones(64 << (i % 6)) for i in range(18)]
     optimizer = torch.optim.SGD([weights], lr=0.1)
     phases = torch.tensor(told())
     begin = time.monotonic()
@@ -108,6 +117,10 @@ def main():
             dist.all_reduce(small)
         if phases[4] > 0:
             dist.all_reduce(large)
+        if phases[5] in (EACH, JOINED):
+            reduce_small(gradients, phases[5] == JOINED)
+        if phases[5] == SILENT and rank == 0:
+            time.sleep(0.02)
         weights.grad = torch.zeros(256)
         optimizer.step()
         step += 1
