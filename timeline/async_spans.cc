@@ -89,6 +89,14 @@ Span* AsyncSpans::FindOpen(IttId id) {
   return first != open_.end() && first->first.id == id ? &first->second.back().span : nullptr;
 }
 
+bool AsyncSpans::IsOpenBeside(const Key& key, TrackId track, TimelineTime begin) const {
+  const auto found = open_.find(key);
+  if (found == open_.end()) return false;
+  return std::any_of(found->second.begin(), found->second.end(), [&](const Open& open) {
+    return open.span.track != track || open.span.begin != begin;
+  });
+}
+
 void AsyncSpans::CoverageEnds(const Moment& moment) {
   std::vector<std::pair<const Key, std::vector<Open>>*> ended;
   for (auto& entry : open_) ended.push_back(&entry);

@@ -27,6 +27,7 @@ namespace syncline::timeline {
 
 class AsyncSpans {
  public:
+  static constexpr uint8_t kOverlappedTasks = 1;  // Key::group
   // What pairs begin and end within one process.
   struct Key {
     uint8_t group = 0;   // kind of span, chosen by the caller
@@ -66,6 +67,8 @@ class AsyncSpans {
   // The newest under the first key with this id. nullptr: none is open.
   Span* FindOpen(IttId id);
   bool IsOpen(const Key& key) const { return open_.contains(key); }
+  // Whether one is open under the key, but for the one that began then on this track.
+  bool IsOpenBeside(const Key& key, TrackId track, TimelineTime begin) const;
 
  private:
   struct Lanes {

@@ -13,7 +13,7 @@ namespace syncline::timeline {
 namespace {
 
 // AsyncSpans::Key::group
-constexpr uint8_t kOverlappedGroup = 1;
+constexpr uint8_t kOverlappedGroup = AsyncSpans::kOverlappedTasks;
 constexpr uint8_t kFrameGroup = 2;
 constexpr uint8_t kUserEventGroup = 3;
 constexpr uint8_t kWaitGroup = 4;
@@ -24,13 +24,6 @@ constexpr uint64_t kScopeTrackGroup = 2;
 constexpr uint64_t kSyncPrepare = 1;
 constexpr uint64_t kSyncCancel = 2;
 constexpr uint64_t kSyncAcquired = 3;
-
-const char* RelationName(uint64_t kind) {
-  constexpr const char* kNames[] = {"is unknown",      "is dependent on",    "is sibling of",
-                                    "is parent of",    "is continuation of", "is child of",
-                                    "is continued by", "is predecessor to"};
-  return kind < std::size(kNames) ? kNames[kind] : "is unknown";
-}
 
 }  // namespace
 
@@ -116,6 +109,8 @@ void IttObserver::OnAsync(const NodeEvent& event) {
   Span* span = async.Begin(key, label, event.at);
   ids_.Add(fields.Id(), &span->arguments);
   parent_ids_.Add(fields.ParentId(), &span->arguments);
+  if (event.kind != EventKind::kTaskBeginOverlapped) return;
+  arrows_->Began(event.process, domain_id, fields.Id(), *span);
 }
 
 void IttObserver::OnFrameSubmit(const NodeEvent& event) {
@@ -215,6 +210,7 @@ void IttObserver::OnRelation(const NodeEvent& event) {
   ids_.Add(event.fields.Id(), &instant.arguments);
   other_ids_.Add(event.fields.OtherId(), &instant.arguments);
   context_.emitter->Push(instant);
+  arrows_->On(event);
 }
 
 void IttObserver::OnSync(const NodeEvent& event) {

@@ -14,6 +14,7 @@
 #include "timeline/event_arguments.h"
 #include "timeline/node_context.h"
 #include "timeline/node_tables.h"
+#include "timeline/relation_arrows.h"
 #include "timeline/sink.h"
 #include "timeline/track_table.h"
 
@@ -21,10 +22,13 @@ namespace syncline::timeline {
 
 class IttObserver {
  public:
-  IttObserver(const NodeContext& context, const NodeTables& tables, TrackTable* tracks)
+  // All of it outlives this.
+  IttObserver(const NodeContext& context, const NodeTables& tables, TrackTable* tracks,
+              RelationArrows* arrows)
       : context_(context),
         tables_(tables),
         tracks_(tracks),
+        arrows_(arrows),
         ids_(context.emitter, "id"),
         parent_ids_(context.emitter, "parent id"),
         other_ids_(context.emitter, "other id") {}
@@ -49,6 +53,7 @@ class IttObserver {
   const NodeContext& context_;
   const NodeTables& tables_;
   TrackTable* tracks_;
+  RelationArrows* arrows_;
   IdArguments ids_;
   IdArguments parent_ids_;
   IdArguments other_ids_;

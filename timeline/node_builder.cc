@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,7 +42,8 @@ NodeBuilder::NodeBuilder(const NodeInput& node, uint32_t index, const BuildOptio
                         .transfers = &matchers->transfers}),
       devices_(context_, tables_, &tracks_, &ledger_),
       device_collectives_(context_, tables_, &tracks_, &ledger_),
-      itt_(context_, tables_, &tracks_),
+      arrows_(context_, tables_, &tracks_),
+      itt_(context_, tables_, &tracks_, &arrows_),
       ids_(emitter, "id"),
       parent_ids_(emitter, "parent id") {
   result_.name = node.name;
@@ -124,6 +126,18 @@ void NodeBuilder::UpdateLosses(uint32_t source) {
                  /*draw_on_node=*/tables_.processes().empty());
 }
 
+void NodeBuilder::DoubtTasks(int64_t time_ns) {
+  for (uint32_t i = 0; i < sources_.size(); ++i) {
+    Source& source = sources_[i];
+    const std::span<const Loss> losses = merger_.cursor(i)->losses();
+    for (; source.doubted < losses.size(); ++source.doubted) {
+      const ClockInterval bounds = ledger_.BoundsOf(losses[source.doubted]);
+      if (bounds.begin_ns > time_ns) break;
+      arrows_.DoubtOwner(source.owner, bounds.end_ns);
+    }
+  }
+}
+
 void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
   UpdateLossesOf(head.source);
   if (FollowTask(head)) return;
@@ -151,7 +165,10 @@ void NodeBuilder::Dispatch(const StreamMerger::Head& head) {
     losses_.Seen(event.thread, head.source, time_ns);
     if (kind == EventKind::kTaskBegin || kind == EventKind::kTaskEnd) {
       if (event_.Has(Field::kNumber)) {
-        losses_.Numbered(event.thread, static_cast<uint16_t>(event_.U64(Field::kNumber)), time_ns);
+        const auto number = static_cast<uint16_t>(event_.U64(Field::kNumber));
+        if (losses_.Numbered(event.thread, number, time_ns)) {
+          arrows_.Doubt(event.process, time_ns - 1);
+        }
       }
     }
   } else {
@@ -207,6 +224,9 @@ void NodeBuilder::Handle(const NodeEvent& event) {
     case EventKind::kDeviceCollective:
       device_collectives_.On(event);
       break;
+    case EventKind::kRelation:
+      DoubtTasks(event.at.node.ns);
+      [[fallthrough]];
     default:
       itt_.On(event);
       break;
@@ -272,6 +292,7 @@ bool NodeBuilder::FollowTask(const StreamMerger::Head& head) {
   Span* const begun = thread.spans->Begin(span, moment);
   if (task.id) ids_.Add(task.id, &begun->arguments);
   if (task.parent) parent_ids_.Add(task.parent, &begun->arguments);
+  arrows_.Began(thread.process, task.domain, task.id, *begun);
   return true;
 }
 
@@ -287,6 +308,7 @@ void NodeBuilder::OnTask(const NodeEvent& event) {
     task.name = tracks_.NameText(event.process, task.name_id);
   } else if (const std::string_view text = event.fields.Text(Field::kName); !text.empty()) {
     task.name = context_.emitter->Text(text);
+    arrows_.Doubt(event.process, event.at.node.ns);  // it may have an id
   } else {
     task.name = context_.emitter->Text(function != 0 ? absl::StrFormat("function 0x%x", function)
                                                      : std::string("unnamed task"));
@@ -302,6 +324,7 @@ void NodeBuilder::OnTask(const NodeEvent& event) {
   if (span == nullptr) return;
   ids_.Add(task.id, &span->arguments);
   parent_ids_.Add(event.fields.ParentId(), &span->arguments);
+  arrows_.Began(event.process, task.domain_id, task.id, *span);
   if (function != 0) {
     Argument argument;
     argument.key = context_.emitter->Text("function");
@@ -372,6 +395,8 @@ NodeResult NodeBuilder::TakeResult() {
     result_.processes.push_back(std::move(result));
   }
   result_.losses = ledger_.TakeTotals();
+  result_.ambiguous_relations = arrows_.ambiguous();
+  result_.crowded_relations = arrows_.crowded();
   return std::move(result_);
 }
 

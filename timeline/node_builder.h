@@ -30,6 +30,7 @@
 #include "timeline/node_input.h"
 #include "timeline/node_tables.h"
 #include "timeline/profile_collectives.h"
+#include "timeline/relation_arrows.h"
 #include "timeline/schema.h"
 #include "timeline/shown_events.h"
 #include "timeline/stream_merger.h"
@@ -70,6 +71,7 @@ class NodeBuilder {
   struct Source {
     uint32_t owner = 0;
     std::string name;
+    size_t doubted = 0;                      // of the stream's losses, by DoubtTasks()
     uint64_t loads = 0;                      // of the stream, when it was last asked for losses
     std::array<KnownKey, kKnownKeys> known;  // by the key's last bits
   };
@@ -96,6 +98,8 @@ class NodeBuilder {
     sources_[source].loads = merger_.loads(source);
     UpdateLosses(source);
   }
+  // Tells the arrows of what the streams lost until then, also where a stream has no event since.
+  void DoubtTasks(int64_t time_ns);
 
   const NodeContext context_;
   ShownEvents events_;
@@ -112,6 +116,7 @@ class NodeBuilder {
   TorchObserver torch_;
   DeviceObserver devices_;
   DeviceCollectiveObserver device_collectives_;
+  RelationArrows arrows_;
   IttObserver itt_;
   StreamMerger merger_;
   EventReader event_;

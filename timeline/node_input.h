@@ -176,6 +176,9 @@ struct NodeResult {
   uint64_t foreign_events = 0;  // of providers that are not ours
   uint64_t undecodable_events = 0;
   uint64_t recovered = 0;  // stacks that had to find themselves again
+  // Relations of ITT's without an arrow (relation_arrows.h).
+  uint64_t ambiguous_relations = 0;  // several open tasks have an id of theirs
+  uint64_t crowded_relations = 0;    // a task of theirs has enough
   // Of a cut (look_back.h): whether not everything was read for it, and how many threads are inside
   // of tasks that began before what was.
   bool read_in_part = false;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "timeline/schema.h"
 
@@ -28,6 +29,14 @@ class OpenIds {
     const auto found = open_.lower_bound({id, 0});
     if (found == open_.end() || found->first != id) return std::nullopt;
     return found->second;
+  }
+  // Each once.
+  std::vector<uint32_t> Threads(IttId id) const {
+    std::vector<uint32_t> threads;
+    for (auto at = open_.lower_bound({id, 0}); at != open_.end() && at->first == id; ++at) {
+      if (threads.empty() || threads.back() != at->second) threads.push_back(at->second);
+    }
+    return threads;
   }
 
  private:

@@ -163,10 +163,13 @@ TEST(ShownEventsTest, ArrowsOfWhatIsNotShownAreNotDrawn) {
   const size_t all = Only(Build(text, {}).lines, {"flow"}).size();
   const size_t messages = Only(Build(text, {"syncline_net:*"}).lines, {"flow"}).size();
   const size_t transfers = Only(Build(text, {"syncline_torch:*"}).lines, {"flow"}).size();
+  const size_t relations = Only(Build(text, {"syncline_itt:*"}).lines, {"flow"}).size();
   EXPECT_GT(messages, 0u);
   EXPECT_GT(transfers, 0u);
-  EXPECT_EQ(messages + transfers, all);
-  EXPECT_THAT(Only(Build(text, {"syncline_itt:*"}).lines, {"flow"}), IsEmpty());
+  EXPECT_GT(relations, 0u);
+  EXPECT_EQ(messages + transfers + relations, all);
+  EXPECT_THAT(Only(Build(text, {"*:relation"}).lines, {"flow"}), IsEmpty());
+  EXPECT_THAT(Only(Build(text, {"*:task_begin*"}).lines, {"flow"}), IsEmpty());
 }
 
 TEST(ShownEventsTest, OtherProvidersStandForThemselves) {

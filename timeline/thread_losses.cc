@@ -32,10 +32,11 @@ void ThreadLosses::Seen(uint32_t thread, uint32_t stream, int64_t time_ns) {
   streams_[stream].tracker->Seen(thread, previous_ns, time_ns);
 }
 
-void ThreadLosses::Numbered(uint32_t thread, uint16_t number, int64_t time_ns) {
+bool ThreadLosses::Numbered(uint32_t thread, uint16_t number, int64_t time_ns) {
   TrackTable::Thread& entry = tracks_->ThreadAt(thread);
   TaskNumbers& numbers = entry.numbers;
-  if (numbers.any() && !numbers.Follows(number)) {
+  const bool missing = numbers.any() && !numbers.Follows(number);
+  if (missing) {
     Loss gap;
     gap.begin_ns = numbers.last_ns();
     gap.end_ns = time_ns - 1;  // what begins now is known
@@ -49,6 +50,7 @@ void ThreadLosses::Numbered(uint32_t thread, uint16_t number, int64_t time_ns) {
   numbers.Found(number, time_ns);
   // Losses are known before the events of their packet: this may be one of them.
   std::erase_if(numbers.pending(), [&](Loss& loss) { return !IsAfterTasks(numbers, &loss); });
+  return missing;
 }
 
 bool ThreadLosses::IsAfterTasks(const TaskNumbers& numbers, Loss* loss) const {

@@ -39,8 +39,8 @@ class ThreadLosses {
   bool SeenAgain(uint32_t thread, uint32_t stream, int64_t time_ns) {
     return streams_[stream].tracker->SeenAgain(thread, time_ns);
   }
-  // The number of the task that begins or ends then.
-  void Numbered(uint32_t thread, uint16_t number, int64_t time_ns);
+  // The number of the task that begins or ends then. True: others before it are missing.
+  bool Numbered(uint32_t thread, uint16_t number, int64_t time_ns);
   // No number will come that tells what waits for one.
   void Settle(TrackTable::Thread* thread);
 

@@ -199,6 +199,19 @@ const Span* ThreadSpans::Innermost() const {
   return nullptr;
 }
 
+const Span* ThreadSpans::SurelyInnermost() const {
+  if (size_ == 0 || size_ > kDepthMax) return nullptr;
+  const Open& top = levels_[size_ - 1];
+  return top.placeholder || top.sure_until.has_value() ? nullptr : &top.span;
+}
+
+bool ThreadSpans::IsOpenBeside(uint32_t domain_id, IttId id, TimelineTime begin) const {
+  const auto open = std::span(levels_).first(size_);
+  return std::any_of(open.begin(), open.end(), [&](const Open& one) {
+    return one.id == id && one.domain_id == domain_id && one.span.begin != begin;
+  });
+}
+
 Span* ThreadSpans::FindOpen(IttId id, uint16_t depth) {
   if (!id) return depth < size_ ? &levels_[depth].span : nullptr;
   for (size_t i = size_; i-- > 0;) {

@@ -78,6 +78,11 @@ class ThreadSpans {
   Span* FindOpen(IttId id, uint16_t depth);
   // The innermost task that is open; nullptr: there is none whose begin was seen.
   const Span* Innermost() const;
+  // The same, where it is certain that no other lies in it: nullptr too where losses leave that
+  // open.
+  const Span* SurelyInnermost() const;
+  // Whether a task with this id is open in the domain, but for the one that began then.
+  bool IsOpenBeside(uint32_t domain_id, IttId id, TimelineTime begin) const;
   // No task is open, and none that was open before it was recorded either.
   bool IsOutside() const { return size_ == 0 && min_depth_ == 0; }
   // From now on `ids`, which outlives this, has the ids of what is open, as this thread's.

@@ -150,16 +150,31 @@ const std::vector<uint32_t>& TrackTable::ThreadsOf(Process* process) {
   return threads;
 }
 
-Span* TrackTable::FindOpenTask(uint32_t index, IttId id) {
-  Process& process = ProcessAt(index);
-  if (process.open_ids == nullptr) {
-    process.open_ids = std::make_unique<OpenIds>();
-    for (const uint32_t thread : process.threads) {
-      threads_[thread].spans->ListOpenIds(process.open_ids.get(), thread);
+const OpenIds& TrackTable::OpenIdsOf(Process* process) {
+  if (process->open_ids == nullptr) {
+    process->open_ids = std::make_unique<OpenIds>();
+    for (const uint32_t thread : process->threads) {
+      threads_[thread].spans->ListOpenIds(process->open_ids.get(), thread);
     }
   }
-  const std::optional<uint32_t> thread = process.open_ids->FirstThread(id);
+  return *process->open_ids;
+}
+
+Span* TrackTable::FindOpenTask(uint32_t process, IttId id) {
+  const std::optional<uint32_t> thread = OpenIdsOf(&ProcessAt(process)).FirstThread(id);
   return thread.has_value() ? threads_[*thread].spans->FindOpen(id, /*depth=*/0) : nullptr;
+}
+
+bool TrackTable::IsOpenBeside(uint32_t index, uint32_t domain, IttId id, TrackId track,
+                              TimelineTime begin) {
+  Process& process = ProcessAt(index);
+  for (const uint32_t thread : OpenIdsOf(&process).Threads(id)) {
+    const ThreadSpans& spans = *threads_[thread].spans;
+    // On another track none is meant: it begins never.
+    const TimelineTime but_for = spans.track() == track ? begin : TimelineTime{kUnknownLo};
+    if (spans.IsOpenBeside(domain, id, but_for)) return true;
+  }
+  return process.async->IsOpenBeside({AsyncSpans::kOverlappedTasks, domain, id}, track, begin);
 }
 
 TextId TrackTable::NameText(uint32_t process, uint32_t id) {

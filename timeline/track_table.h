@@ -76,12 +76,17 @@ class TrackTable {
   // The open task with this id of a thread of the process; nullptr: there is none. Where nobody
   // asks for another thread's tasks, ids are not kept.
   Span* FindOpenTask(uint32_t process, IttId id);
+  // Whether a task with this id is open in the domain, overlapped or not, but for the one that
+  // began then on this track.
+  bool IsOpenBeside(uint32_t process, uint32_t domain, IttId id, TrackId track, TimelineTime begin);
 
   TextId NameText(uint32_t process, uint32_t id);
 
  private:
   Process& AddProcess(uint32_t index);
   Thread& AddThread(uint32_t index);
+  // Made now, if nobody has asked before.
+  const OpenIds& OpenIdsOf(Process* process);
 
   const NodeContext& context_;
   const NodeTables* tables_;

@@ -169,6 +169,19 @@ void NoteUnread(const timeline::BuiltTimeline& built, MergeResult* result) {
       "missing or differ; `--look-back all` gives them as in the whole timeline");
 }
 
+void NoteRelations(const timeline::BuiltTimeline& built, MergeResult* result) {
+  const auto note = [&](const timeline::NodeResult& node, uint64_t count, const char* why) {
+    if (count == 0) return;
+    result->notes.push_back(absl::StrCat("node ", node.name, ": ",
+                                         report::Plural(count, "ITT relation"),
+                                         " without an arrow: ", why));
+  };
+  for (const timeline::NodeResult& node : built.nodes) {
+    note(node, node.ambiguous_relations, "several open tasks had the id that was meant");
+    note(node, node.crowded_relations, "one of its tasks has so many already");
+  }
+}
+
 std::vector<analysis::VtuneResult> PlacedVtune(const OpenedInputs& inputs,
                                                analysis::VtuneSpanSink* spans) {
   std::vector<analysis::VtuneResult> results = spans->Take();
@@ -213,6 +226,7 @@ absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
                             timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
   analysis::TakeStepsFrom(lookers->summary, built.nodes);
   NoteUnread(built, &result);
+  NoteRelations(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
   SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));

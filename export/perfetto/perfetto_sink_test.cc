@@ -257,6 +257,28 @@ TEST_F(PerfettoQuery, ShowsSamplesOfCodeWithTheirStacks) {
   EXPECT_THAT(tables[2], ::testing::EndsWith("\n3\n"));
 }
 
+TEST_F(PerfettoQuery, LeadsFromOneTaskToTheOneItIsRelatedTo) {
+  const std::vector<std::string> tables =
+      Query(Export(ReadCase("relations")),
+            {kErrors,
+             absl::StrCat("select sent.ts - ", kZero, ", a.name, sent.name, received.ts - ", kZero,
+                          ", b.name from flow join slice sent on sent.id = slice_out "
+                          "join slice a on a.id = sent.parent_id "
+                          "join slice received on received.id = slice_in "
+                          "join slice b on b.id = received.parent_id "
+                          "order by sent.ts, received.ts, sent.id"),
+             "select count(*) from slice where name like 'relation:%'"});
+  EXPECT_THAT(tables[0], ::testing::EndsWith("value\n"));
+  EXPECT_THAT(tables[1],
+              ::testing::EndsWith("\n10\twork\trelation: is parent of\t20\twork\n"
+                                  "11\twork\trelation: is needed by\t21\twork\n"
+                                  "12\twork\trelation: is parent of\t70\twork\n"
+                                  "13\twork\trelation: is parent of\t72\twork\n"
+                                  "22\twork\trelation: is continued by\t50\tother\n"
+                                  "51\tother\trelation: is predecessor to\t55\tasync\n"));
+  EXPECT_THAT(tables[2], ::testing::EndsWith("\n27\n")) << "each relation, and arrows' two ends";
+}
+
 TEST_F(PerfettoQuery, ShowsWhatTheSchedulerDidWithAThread) {
   auto scenario = timeline::testing::ParseScenario(ReadCase("two_nodes_nested"));
   ASSERT_TRUE(scenario.ok()) << scenario.status();

@@ -45,7 +45,14 @@ TEST_P(TimelineGolden, Matches) {
   std::string actual = sink.text();
   for (const NodeResult& node : result->nodes) {
     actual += "result " + node.name + " events=" + std::to_string(node.events) +
-              " recovered=" + std::to_string(node.recovered) + "\n";
+              " recovered=" + std::to_string(node.recovered);
+    if (node.ambiguous_relations > 0) {
+      actual += " ambiguous relations=" + std::to_string(node.ambiguous_relations);
+    }
+    if (node.crowded_relations > 0) {
+      actual += " crowded relations=" + std::to_string(node.crowded_relations);
+    }
+    actual += "\n";
     for (const LossTotal& loss : node.losses) {
       actual += "loss [" + std::to_string(loss.begin.ns) + ", " + std::to_string(loss.end.ns) +
                 "] " + LossReasonName(loss.reason) + " of " + loss.source +

@@ -155,7 +155,7 @@ void DumpSink::OnThreadState(const ThreadState& state) {
 
 void DumpSink::OnFlow(const Flow& flow) {
   Line(absl::StrCat("flow ", flow.id, " ", TrackPath(flow.from), " @", flow.sent.ns, " -> ",
-                    TrackPath(flow.to), " @", flow.received.ns));
+                    TrackPath(flow.to), " @", flow.received.ns, ": ", Text(flow.name)));
 }
 
 void DumpSink::OnHole(const Hole& hole) {
