@@ -418,8 +418,12 @@ static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
   struct itt_thread* thread = ItThread();
   if (!thread || Quiet(thread) || NewestIsLeftOut(thread)) return;
   const struct itt_task* newest = Newest(thread);
+  /* No id: the thread's current task. One of another domain has none in this. */
   struct itt_id head = {0, 0, 0};
-  if (newest && newest->session == thread->common->session && newest->has_id) head = newest->id;
+  const int is_of_domain = newest && (newest->domain & ~(uintptr_t)1) == (uintptr_t)domain;
+  if (is_of_domain && newest->session == thread->common->session && newest->has_id) {
+    head = newest->id;
+  }
   RelationAdd(domain, head, relation, tail);
 }
 
