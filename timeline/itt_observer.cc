@@ -2,6 +2,7 @@
 #include "timeline/itt_observer.h"
 
 #include <bit>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,43 @@ constexpr uint64_t kScopeTrackGroup = 2;
 constexpr uint64_t kSyncPrepare = 1;
 constexpr uint64_t kSyncCancel = 2;
 constexpr uint64_t kSyncAcquired = 3;
+constexpr uint8_t kContextUnit = 5;
+constexpr uint8_t kFirstContextFlag = 11;
+
+// What else may be said of a counter, by ITT's number; "": nothing.
+constexpr std::string_view kContexts[] = {"",
+                                          "name",
+                                          "",
+                                          "device",
+                                          "",
+                                          "",
+                                          "",
+                                          "PCI address",
+                                          "",
+                                          "tid",
+                                          "maximum",
+                                          "bandwidth",
+                                          "latency",
+                                          "occupancy",
+                                          "of a thread",
+                                          "absolute",
+                                          "CPU instructions",
+                                          "CPU cycles"};
+
+// The unit and the facts of a counter's track.
+void Describe(const ProcessEntry& process, const std::map<uint8_t, CounterFact>& said,
+              Track* track) {
+  for (const auto& [kind, fact] : said) {
+    if (kind == kContextUnit) track->unit = process.Name(fact.text);
+    const std::string_view key = kind < std::size(kContexts) ? kContexts[kind] : "";
+    if (key.empty()) continue;
+    const bool is_flag = kind >= kFirstContextFlag;
+    track->facts.emplace_back(key, fact.text != 0    ? std::string(process.Name(fact.text))
+                                   : !is_flag        ? absl::StrCat(fact.value)
+                                   : fact.value != 0 ? "yes"
+                                                     : "no");
+  }
+}
 
 }  // namespace
 
@@ -179,23 +217,29 @@ void IttObserver::OnMarker(const NodeEvent& event) {
   context_.emitter->Push(instant);
 }
 
+TrackId IttObserver::AddCounter(uint32_t process, const std::pair<uint32_t, uint32_t>& counter) {
+  const ProcessEntry& entry = tables_.processes()[process];
+  const std::string_view domain = entry.Name(counter.first);
+  const std::string_view name = entry.Name(counter.second);
+  Track track;
+  track.parent = tracks_->ProcessAt(process).track;
+  track.kind = TrackKind::kCounter;
+  track.name = domain.empty() ? std::string() : std::string(domain) + " · ";
+  track.name += name.empty() ? absl::StrCat("counter #", counter.second) : std::string(name);
+  track.node = context_.index;
+  track.process = entry.key;
+  const auto said = entry.counters.find(counter);
+  if (said != entry.counters.end()) Describe(entry, said->second, &track);
+  return context_.emitter->AddTrack(std::move(track));
+}
+
 void IttObserver::OnCounter(const NodeEvent& event) {
   const std::pair key{event.fields.U32(Field::kDomain), event.fields.U32(Field::kName)};
   if (event.process >= counters_.size()) counters_.resize(event.process + 1);
   auto& counters = counters_[event.process];
   auto found = counters.find(key);
   if (found == counters.end()) {
-    const ProcessEntry& entry = tables_.processes()[event.process];
-    const std::string_view domain = entry.Name(key.first);
-    const std::string_view name = entry.Name(key.second);
-    Track track;
-    track.parent = tracks_->ProcessAt(event.process).track;
-    track.kind = TrackKind::kCounter;
-    track.name = domain.empty() ? std::string() : std::string(domain) + " · ";
-    track.name += name.empty() ? absl::StrCat("counter #", key.second) : std::string(name);
-    track.node = context_.index;
-    track.process = entry.key;
-    found = counters.emplace(key, context_.emitter->AddTrack(std::move(track))).first;
+    found = counters.emplace(key, AddCounter(event.process, key)).first;
   }
   context_.emitter->Push(
       CounterValue{found->second, event.at.timeline, event.fields.Real(Field::kValue)});

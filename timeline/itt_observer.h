@@ -42,6 +42,8 @@ class IttObserver {
   std::vector<Argument> MetadataOf(const NodeEvent& event);
   void OnMarker(const NodeEvent& event);
   void OnCounter(const NodeEvent& event);
+  // Of a process, by its number: a counter of this domain and name.
+  TrackId AddCounter(uint32_t process, const std::pair<uint32_t, uint32_t>& counter);
   void OnRelation(const NodeEvent& event);
   void OnSync(const NodeEvent& event);
   TextId NameText(const NodeEvent& event, Field field) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/text.h"
+#include "timeline/id_fields.h"
 
 namespace syncline::timeline {
 namespace {
@@ -38,8 +39,11 @@ struct NodeTables::Announcement {
   EventKind kind = EventKind::kName;
   uint32_t process = 0;
   uint32_t thread = 0;
-  uint32_t id = 0;  // of a name; of a thread or a process in the kernel
-  uint8_t name_kind = 0;
+  uint32_t id = 0;      // of a name; of a thread or a process in the kernel; of a counter's name
+  uint8_t kind_of = 0;  // of name, or what is said of a counter
+  uint32_t domain = 0;  // of a counter; these three
+  uint32_t text_id = 0;
+  uint64_t value = 0;
   uint64_t pid_namespace = 0;
   uint64_t start_ticks = 0;
   std::string text;
@@ -54,9 +58,8 @@ struct NodeTables::Announcements {
   // Records of one class.
   absl::Status Take(EventCursor& cursor, std::span<const EventRecord> records) {
     const EventKind kind = event.Kind(records.front());
-    if (kind != EventKind::kOn && kind != EventKind::kName && kind != EventKind::kThread) {
-      return absl::OkStatus();
-    }
+    const bool of_counter = kind == EventKind::kCounterMetadata;
+    if (!IsAnnouncement(kind) && !of_counter) return absl::OkStatus();
     for (const EventRecord& record : records) {
       if (!event.Decode(&cursor, record)) continue;
       Announcement said;
@@ -67,10 +70,15 @@ struct NodeTables::Announcements {
       said.thread = event.U32(Field::kThread);
       said.id = event.U32(kind == EventKind::kName ? Field::kId
                           : kind == EventKind::kOn ? Field::kPid
+                          : of_counter             ? Field::kName
                                                    : Field::kTid);
-      said.name_kind = static_cast<uint8_t>(event.U64(Field::kKind));
+      said.kind_of = static_cast<uint8_t>(event.U64(Field::kKind));
+      said.domain = event.U32(Field::kDomain);
+      said.text_id = of_counter ? event.U32(Field::kText) : 0;
+      said.value = event.U64(Field::kValue);
       said.pid_namespace = event.U64(Field::kPidns);
       said.start_ticks = event.U64(Field::kStartTicks);
+      // Of a counter the fields of these names are ids.
       said.text = event.Text(kind == EventKind::kName ? Field::kText : Field::kName);
       list.push_back(std::move(said));
     }
@@ -232,7 +240,7 @@ void NodeTables::Announce(uint32_t owner, const Announcement& said) {
       break;
     }
     case EventKind::kName:
-      process.announced[said.id] = {said.name_kind, said.text};
+      process.announced[said.id] = {said.kind_of, said.text};
       break;
     case EventKind::kThread: {
       const uint32_t process_index = process_by_key_[{owner, process.process_key}];
@@ -246,6 +254,15 @@ void NodeTables::Announce(uint32_t owner, const Announcement& said) {
     default:
       break;
   }
+}
+
+// When all threads are known.
+void NodeTables::AnnounceCounter(uint32_t owner, const Announcement& said) {
+  const std::optional<uint32_t> thread = FindThread(owner, said.thread);
+  if (!thread.has_value()) return;
+  auto& counters = processes_[threads_[*thread].process].counters;
+  CounterFact& fact = counters[{said.domain, said.id}][said.kind_of];
+  if (fact.said_ns <= said.time_ns) fact = {said.text_id, said.value, said.time_ns};
 }
 
 absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part,
@@ -277,7 +294,12 @@ absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner, const C
     std::move(some.list.begin(), some.list.end(), std::back_inserter(all));
   }
   std::sort(all.begin(), all.end());
-  for (const Announcement& said : all) Announce(owner, said);
+  for (const Announcement& said : all) {
+    if (said.kind != EventKind::kCounterMetadata) Announce(owner, said);
+  }
+  for (const Announcement& said : all) {
+    if (said.kind == EventKind::kCounterMetadata) AnnounceCounter(owner, said);
+  }
   return absl::OkStatus();
 }
 

@@ -24,12 +24,21 @@
 
 namespace syncline::timeline {
 
+// What a program says of one of its counters: a name's id, or, where that is 0, the number.
+struct CounterFact {
+  uint32_t text = 0;
+  uint64_t value = 0;
+  int64_t said_ns = kUnknownLo;  // trace clock
+};
+
 struct ProcessEntry {
   uint32_t owner = 0;
   uint32_t process_key = 0;
   ProcessKey key;  // pid 0: unknown
   const KnownProcess* known = nullptr;
   std::unordered_map<uint32_t, KnownName> announced;
+  // By domain and name, then by ITT's number of what it is.
+  std::map<std::pair<uint32_t, uint32_t>, std::map<uint8_t, CounterFact>> counters;
 
   // The control block's name first, then the announced one; where there is none, empty and without
   // data().
@@ -74,6 +83,7 @@ class NodeTables {
   absl::Status ScanReader(TraceReader* reader, uint32_t owner, const ClockInterval& part,
                           unsigned threads);
   void Announce(uint32_t owner, const Announcement& said);
+  void AnnounceCounter(uint32_t owner, const Announcement& said);
 
   uint32_t node_index_ = 0;
   const NodeInput* node_ = nullptr;

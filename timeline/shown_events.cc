@@ -18,6 +18,7 @@ const Kinds kTogether[] = {
     {EventKind::kTaskBeginOverlapped, EventKind::kTaskEndOverlapped},
     {EventKind::kFrameBegin, EventKind::kFrameEnd},
     {EventKind::kEventStart, EventKind::kEventEnd},
+    {EventKind::kCounter, EventKind::kCounterMetadata},
     {EventKind::kMetadata, EventKind::kMetadataF64, EventKind::kMetadataText,
      EventKind::kMetadataName},
     {EventKind::kConnection, EventKind::kConnectionState, EventKind::kSend, EventKind::kReceive,

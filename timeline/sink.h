@@ -58,7 +58,7 @@ struct Track {
   int32_t tid = 0;     // kThread, and kLane of a thread's samples or states
   std::string unit;    // kCounter
   std::vector<std::pair<std::string, std::string>>
-      facts;  // kNode, kProcess: real pid, job, rank, ...
+      facts;  // kNode, kProcess: real pid, job, rank, ...; kCounter: device, maximum, ...
 };
 
 // [begin, end)

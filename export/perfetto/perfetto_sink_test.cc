@@ -279,6 +279,20 @@ TEST_F(PerfettoQuery, LeadsFromOneTaskToTheOneItIsRelatedTo) {
   EXPECT_THAT(tables[2], ::testing::EndsWith("\n27\n")) << "each relation, and arrows' two ends";
 }
 
+TEST_F(PerfettoQuery, ShowsUnitsOfCountersAndWhatIsSaidOfThem) {
+  const std::vector<std::string> tables =
+      Query(Export(ReadCase("counter_metadata")),
+            {kErrors,
+             "select name, unit, extract_arg(source_arg_set_id, 'description') from counter_track "
+             "where name <> 'clock bound' order by name"});
+  EXPECT_THAT(tables[0], ::testing::EndsWith("value\n"));
+  EXPECT_THAT(tables[1],
+              ::testing::EndsWith("\nbytes\tkB\tnull\n"
+                                  "io · bytes\tB\tdevice: disk · maximum: 4096 · bandwidth: yes · "
+                                  "absolute: no\n"
+                                  "io · plain\tnull\tnull\n"));
+}
+
 TEST_F(PerfettoQuery, ShowsWhatTheSchedulerDidWithAThread) {
   auto scenario = timeline::testing::ParseScenario(ReadCase("two_nodes_nested"));
   ASSERT_TRUE(scenario.ok()) << scenario.status();

@@ -135,6 +135,7 @@ void TrackTree::AddChild(const timeline::Track& track, KnownTrack* known) {
     ProtoWriter counter;
     if (!track.unit.empty()) counter.Bytes(descriptor::kCounterUnitName, track.unit);
     out.Message(descriptor::kCounter, counter);
+    if (!track.facts.empty()) out.Bytes(descriptor::kDescription, Description(track.facts));
   }
   WriteDescriptor(known->uuid, out);
 }

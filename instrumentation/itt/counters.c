@@ -8,11 +8,21 @@
 
 #define COUNTERS_LIMIT 65536u
 
+/* What the program says of a counter, by enum itt_context_type. */
+struct About {
+  uint32_t said;                      /* which: a bit each */
+  uint32_t session;                   /* the recording in which it was written; 0: none */
+  uint64_t values[ITT_CONTEXT_TYPES]; /* of a text: its id */
+};
+#define ABOUT_TEXT_BYTES 255u /* of one text; the rest is cut */
+#define ABOUT_ITEMS_LIMIT 64u /* of one call */
+
 struct Counter {
   uint32_t domain; /* name ids; 0: none or refused */
   uint32_t name;
-  int type;      /* enum itt_metadata_type */
-  uint64_t bits; /* the value, in the type's representation widened to 64 bits */
+  int type;            /* enum itt_metadata_type */
+  uint64_t bits;       /* the value, in the type's representation widened to 64 bits */
+  struct About* about; /* NULL: nothing is said of it */
 };
 
 static struct Counter** counters; /* by the value in the side table */
@@ -30,7 +40,7 @@ static struct Counter* Find(uint64_t key) {
 static struct Counter* Make(uint64_t key, uint32_t domain, uint32_t name, int type) {
   struct Counter* counter = syncline_arena(sizeof *counter);
   if (!counter) return NULL;
-  *counter = (struct Counter){domain, name, type, 0};
+  *counter = (struct Counter){domain, name, type, 0, NULL};
   itt_lock();
   if (!counters) counters = syncline_reserve(COUNTERS_LIMIT * sizeof *counters);
   struct Counter* result = NULL;
@@ -86,15 +96,46 @@ static int IsSigned(int type) {
   return type == ITT_METADATA_S64 || type == ITT_METADATA_S32 || type == ITT_METADATA_S16;
 }
 
-static void Emit(const struct Counter* counter, uint64_t bits) {
-  struct itt_thread* thread = ItThread();
-  uint64_t cost;
-  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+static int IsText(int type) {
+  return type == ITT_CONTEXT_NAME || type == ITT_CONTEXT_DEVICE || type == ITT_CONTEXT_UNITS ||
+         type == ITT_CONTEXT_PCI_ADDRESS;
+}
+
+/* In a recorded call: two threads may write it both. */
+static void EmitAbout(struct itt_thread* thread, const struct syncline_itt_where* at,
+                      struct About* about) {
+  const uint32_t said = __atomic_load_n(&about->said, __ATOMIC_ACQUIRE);
+  __atomic_store_n(&about->session, thread->common->session, __ATOMIC_RELAXED);
+  for (int type = 0; type < ITT_CONTEXT_TYPES; type++) {
+    if ((said >> type & 1) == 0) continue;
+    const uint64_t value = __atomic_load_n(&about->values[type], __ATOMIC_RELAXED);
+    const uint32_t text = IsText(type) ? (uint32_t)value : 0;
+    syncline_name_announce(thread->common, text);
+    syncline_count(thread->common,
+                   itt_shared.emit->counter_metadata(at, (uint8_t)type, text, text ? 0 : value));
+  }
+}
+
+/* Its names are announced. */
+static struct syncline_itt_where AtCounter(const struct itt_thread* thread,
+                                           const struct Counter* counter) {
   struct syncline_itt_where at = At(thread);
   at.domain = counter->domain;
   at.name = counter->name;
   syncline_name_announce(thread->common, at.domain);
   syncline_name_announce(thread->common, at.name);
+  return at;
+}
+
+static void Emit(const struct Counter* counter, uint64_t bits) {
+  struct itt_thread* thread = ItThread();
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  const struct syncline_itt_where at = AtCounter(thread, counter);
+  struct About* about = __atomic_load_n(&counter->about, __ATOMIC_ACQUIRE);
+  if (about && __atomic_load_n(&about->session, __ATOMIC_RELAXED) != thread->common->session) {
+    EmitAbout(thread, &at, about);
+  }
   int written;
   if (IsReal(counter->type)) {
     double value;
@@ -189,6 +230,52 @@ static void CounterSetValueEx(void* counter, struct itt_clock_domain* clock,
 /* The object may still be in another thread's hands, and its name is in the table for good. */
 static void CounterDestroy(void* counter) { (void)counter; }
 
+/* Made on first use; NULL without memory. Two threads may be at it: the first one's counts. */
+static struct About* AboutOf(struct Counter* counter) {
+  struct About* about = __atomic_load_n(&counter->about, __ATOMIC_ACQUIRE);
+  if (about) return about;
+  struct About* fresh = syncline_arena(sizeof *fresh);
+  if (!fresh) return NULL;
+  memset(fresh, 0, sizeof *fresh);
+  return __atomic_compare_exchange_n(&counter->about, &about, fresh, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)
+             ? fresh
+             : about;
+}
+
+/* Wide texts, and types of newer versions, are left out. */
+static void Keep(struct About* about, const struct itt_context_metadata* item) {
+  uint64_t value = 0;
+  if (!item->value) return;
+  if (IsText(item->type)) {
+    const size_t bytes = strnlen(item->value, ABOUT_TEXT_BYTES);
+    if (bytes) value = itt_name(SYNCLINE_NAME_OTHER, item->value, bytes);
+    if (!value) return;
+  } else if (item->type >= ITT_CONTEXT_TID && item->type < ITT_CONTEXT_TYPES) {
+    memcpy(&value, item->value, sizeof value);
+  } else {
+    return;
+  }
+  __atomic_store_n(&about->values[item->type], value, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&about->said, 1u << item->type, __ATOMIC_RELEASE);
+}
+
+/* Written now, and in later recordings before the counter's first value. */
+static void BindContextMetadata(void* held, size_t count_of_items,
+                                const struct itt_context_metadata* items) {
+  struct Counter* counter = Find((uintptr_t)held);
+  struct About* about = counter && items && count_of_items ? AboutOf(counter) : NULL;
+  if (!about) return;
+  for (size_t i = 0; i < count_of_items && i < ABOUT_ITEMS_LIMIT; i++) Keep(about, &items[i]);
+  __atomic_store_n(&about->session, 0, __ATOMIC_RELAXED);
+  struct itt_thread* thread = ItThread();
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  const struct syncline_itt_where at = AtCounter(thread, counter);
+  EmitAbout(thread, &at, about);
+  Done(thread->common, cost);
+}
+
 /* Counters of the third form are a domain and a string. */
 static struct Counter* OfStrings(const struct itt_domain* domain,
                                  const struct itt_string_handle* name) {
@@ -232,5 +319,6 @@ const struct itt_binding itt_counter_bindings[] = {
     {"__itt_counter_set_value_v3", CounterSetValue},
     {"__itt_counter_set_value_ex", CounterSetValueEx},
     {"__itt_counter_destroy", CounterDestroy},
+    {"__itt_bind_context_metadata_to_counter", BindContextMetadata},
     {NULL, NULL},
 };

@@ -134,6 +134,35 @@ enum itt_metadata_type {
   ITT_METADATA_DOUBLE
 };
 
+/* What is said of a counter. Texts, also as wide ones; from ITT_CONTEXT_TID on numbers of 64 bits.
+ */
+enum itt_context_type {
+  ITT_CONTEXT_UNKNOWN = 0,
+  ITT_CONTEXT_NAME,
+  ITT_CONTEXT_NAME_WIDE,
+  ITT_CONTEXT_DEVICE,
+  ITT_CONTEXT_DEVICE_WIDE,
+  ITT_CONTEXT_UNITS,
+  ITT_CONTEXT_UNITS_WIDE,
+  ITT_CONTEXT_PCI_ADDRESS,
+  ITT_CONTEXT_PCI_ADDRESS_WIDE,
+  ITT_CONTEXT_TID,
+  ITT_CONTEXT_MAXIMUM,
+  ITT_CONTEXT_IS_BANDWIDTH,
+  ITT_CONTEXT_IS_LATENCY,
+  ITT_CONTEXT_IS_OCCUPANCY,
+  ITT_CONTEXT_IS_OF_THREAD,
+  ITT_CONTEXT_IS_ABSOLUTE,
+  ITT_CONTEXT_IS_CPU_INSTRUCTIONS,
+  ITT_CONTEXT_IS_CPU_CYCLES,
+  ITT_CONTEXT_TYPES
+};
+
+struct itt_context_metadata {
+  int type;
+  void* value; /* the text, or where the number is */
+};
+
 enum itt_scope {
   ITT_SCOPE_UNKNOWN = 0,
   ITT_SCOPE_GLOBAL,

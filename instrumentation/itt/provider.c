@@ -95,6 +95,9 @@ static int FrameSubmit(At at, Id id, uint64_t begin, uint64_t end) {
 static int CounterI64(At at, int64_t value) { EMIT(counter_i64, at, value); }
 static int CounterU64(At at, uint64_t value) { EMIT(counter_u64, at, value); }
 static int CounterF64(At at, double value) { EMIT(counter_f64, at, value); }
+static int CounterMetadata(At at, uint8_t kind, uint32_t text, uint64_t value) {
+  EMIT(counter_metadata, at, kind, text, value);
+}
 static int EventStart(At at) { EMIT(event_start, at); }
 static int EventEnd(At at) { EMIT(event_end, at); }
 static int Relation(At at, uint8_t kind, Id d, Id e) { EMIT(relation, at, kind, d, e); }
@@ -120,6 +123,7 @@ __attribute__((visibility("default"))) const struct syncline_itt_emit syncline_i
     .counter_i64 = CounterI64,
     .counter_u64 = CounterU64,
     .counter_f64 = CounterF64,
+    .counter_metadata = CounterMetadata,
     .event_start = EventStart,
     .event_end = EventEnd,
     .relation = Relation,

@@ -53,6 +53,9 @@ struct syncline_itt_emit {
   int (*counter_i64)(const struct syncline_itt_where* at, int64_t value);
   int (*counter_u64)(const struct syncline_itt_where* at, uint64_t value);
   int (*counter_f64)(const struct syncline_itt_where* at, double value);
+  /* `text`: a name; 0: the value counts. */
+  int (*counter_metadata)(const struct syncline_itt_where* at, uint8_t kind, uint32_t text,
+                          uint64_t value);
   int (*event_start)(const struct syncline_itt_where* at);
   int (*event_end)(const struct syncline_itt_where* at);
   int (*relation)(const struct syncline_itt_where* at, uint8_t kind, const struct itt_id* d,

@@ -147,6 +147,13 @@ LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, counter_f64,
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_NAME
                         lttng_ust_field_float(double, value, number)))
 
+LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, counter_metadata,
+    LTTNG_UST_TP_ARGS(SYNCLINE_AT, uint8_t, kind_arg, uint32_t, text_id, uint64_t, number),
+    LTTNG_UST_TP_FIELDS(SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_DOMAIN SYNCLINE_FIELD_NAME
+                        lttng_ust_field_integer(uint8_t, kind, kind_arg)
+                        lttng_ust_field_integer(uint32_t, text, text_id)
+                        lttng_ust_field_integer(uint64_t, value, number)))
+
 LTTNG_UST_TRACEPOINT_EVENT(syncline_itt, event_start, LTTNG_UST_TP_ARGS(SYNCLINE_AT),
     LTTNG_UST_TP_FIELDS(SYNCLINE_FIELD_THREAD SYNCLINE_FIELD_NAME))
 

@@ -24,6 +24,8 @@ static C clock_domain;
 static void *counter, *counter_3, *typed, *frame, *histogram, *group, *track, *caller, *heap;
 static int event, old_mark, object;
 static int64_t number = 7;
+static struct itt_context_metadata about[] = {{ITT_CONTEXT_UNITS, (void*)"s"},
+                                              {ITT_CONTEXT_TID, &number}};
 static char text[] = "text";
 static const I none, id = {1, 2, 3}, other = {4, 5, 6};
 static I frame_id = {7, 8, 9};
@@ -58,7 +60,7 @@ static I frame_id = {7, 8, 9};
   CALL(suppress_push, (unsigned int), (1))                                                  \
   CALL(model_site_beginA, (const char*), (text))                                            \
   CALL(module_unload, (void*), (&object))                                                   \
-  CALL(bind_context_metadata_to_counter, (void*, size_t, void*), (counter_3, 1, &number))   \
+  CALL(bind_context_metadata_to_counter, (void*, size_t, void*), (counter_3, 2, about))     \
   CALL(mark_off, (int), (old_mark))                                                         \
   CALL(mark_global_off, (int), (old_mark))                                                  \
   CALL(id_create, (D, I), (domain, id))                                                     \

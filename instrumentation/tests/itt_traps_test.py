@@ -100,6 +100,22 @@ class Calls(Trap):
         self.assertEqual(set(self.names_of(events, "task_begin", "domain")), {"part"})
         self.assertEqual(self.block["lost"], 0)
 
+    def test_what_is_said_of_a_counter_and_of_the_current_task(self):
+        events, _ = self.record("said")
+        names = Names(events)
+        found = [
+            (e.kind, names.text(e, "text") or e.value) if "kind" in e.fields else e.value
+            for e in of(events, "counter_metadata", "counter_u64")
+        ]
+        before = [(3, "x" * 255), (5, "B"), (10, 4096)]
+        self.assertEqual(found, [*before, 5, 10, *before, (15, 1), 15])
+        self.assertEqual(set(self.names_of(events, "counter_metadata")), {"bytes"})
+        self.assertEqual(set(self.names_of(events, "counter_metadata", "domain")), {"said"})
+        relations = [((e.d1, e.d2, e.d3), (e.e1, e.e2, e.e3)) for e in of(events, "relation")]
+        nobody, tail = (0, 0, 0), (4, 5, 6)
+        self.assertEqual(relations, [((1, 2, 3), tail), (nobody, tail), (nobody, tail)])
+        self.assertEqual(self.block["lost"], 0)
+
     def test_pause_resume_and_detach(self):
         events, _ = self.record("pause")
         kinds = [e.name.split(":")[1] for e in events]

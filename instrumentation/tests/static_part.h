@@ -53,11 +53,15 @@ extern "C" {
     ITT_GROUP_STRUCTURE)                                                                        \
   X(relation_add, void, (const struct itt_domain*, struct itt_id, int, struct itt_id),          \
     ITT_GROUP_STRUCTURE)                                                                        \
+  X(relation_add_to_current, void, (const struct itt_domain*, int, struct itt_id),              \
+    ITT_GROUP_STRUCTURE)                                                                        \
   X(histogram_create, struct itt_histogram*, (const struct itt_domain*, const char*, int, int), \
     ITT_GROUP_STRUCTURE)                                                                        \
   X(histogram_submit, void, (struct itt_histogram*, size_t, void*, void*), ITT_GROUP_STRUCTURE) \
   X(counter_inc_delta, void, (void*, unsigned long long), ITT_GROUP_COUNTER)                    \
   X(counter_set_value, void, (void*, void*), ITT_GROUP_COUNTER)                                 \
+  X(bind_context_metadata_to_counter, void, (void*, size_t, struct itt_context_metadata*),      \
+    ITT_GROUP_STRUCTURE)                                                                        \
   X(event_start, int, (int), ITT_GROUP_MARK)                                                    \
   X(event_end, int, (int), ITT_GROUP_MARK)                                                      \
   X(sync_create, void, (void*, const char*, const char*, int), ITT_GROUP_SYNC)                  \

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static const struct itt_id none;
 
@@ -197,6 +198,48 @@ static int Crowd(void) {
   return 0;
 }
 
+/* ---- what is said of a counter, before it is recorded and meanwhile, and of the current task ----
+ */
+
+static int Said(void) {
+  static struct TrapPart trap;
+  static char long_text[300];
+  static wchar_t wide[] = L"wide";
+  static const struct itt_id id = {1, 2, 3}, other_id = {4, 5, 6};
+  struct static_part* part = &trap.part;
+  uint64_t most = 4096, yes = 1;
+  struct itt_context_metadata before[] = {{ITT_CONTEXT_UNITS, (void*)"B"},
+                                          {ITT_CONTEXT_DEVICE, long_text},
+                                          {ITT_CONTEXT_NAME, NULL},
+                                          {ITT_CONTEXT_NAME_WIDE, wide},
+                                          {ITT_CONTEXT_MAXIMUM, &most},
+                                          {ITT_CONTEXT_TYPES, &yes},
+                                          {ITT_CONTEXT_PCI_ADDRESS, (void*)""},
+                                          {-1, &yes}};
+  struct itt_context_metadata late[] = {{ITT_CONTEXT_IS_ABSOLUTE, &yes}};
+  memset(long_text, 'x', sizeof long_text - 1);
+  TrapStart(&trap, "said", "task");
+  static_part_load(part);
+  struct itt_domain* other = part->domain_create("other");
+  void* counter = part->counter_create_typed("bytes", "said", ITT_METADATA_U64);
+  ITT_CALL(part, bind_context_metadata_to_counter,
+           (counter, sizeof before / sizeof *before, before));
+  ITT_CALL(part, bind_context_metadata_to_counter, (NULL, 1, late));
+  ITT_CALL(part, bind_context_metadata_to_counter, (counter, 1, NULL));
+  ITT_CALL(part, bind_context_metadata_to_counter, (counter, 0, late));
+  TrapSync("ready");
+  for (int i = 0; i < 2; i++) ITT_CALL(part, counter_inc_delta, (counter, 5));
+  ITT_CALL(part, bind_context_metadata_to_counter, (counter, 1, late));
+  ITT_CALL(part, counter_inc_delta, (counter, 5));
+  ITT_CALL(part, task_begin, (trap.domain, id, none, trap.name));
+  ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
+  ITT_CALL(part, relation_add_to_current, (other, 5, other_id)); /* it has no id in this one */
+  ITT_CALL(part, task_end, (trap.domain));
+  ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
+  TrapSync("done");
+  return 0;
+}
+
 /* ---- begun, and recorded at once ---- */
 
 static int Early(void) {
@@ -220,6 +263,7 @@ int main(int argc, char** argv) {
                     {"going-live", GoingLive},
                     {"pause", Pausing},
                     {"crowd", Crowd},
+                    {"said", Said},
                     {"early", Early},
                     {"fork", TrapFork},
                     {"exec", TrapExec},

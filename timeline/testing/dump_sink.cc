@@ -61,6 +61,7 @@ void DumpSink::OnTrack(const Track& track) {
   if (track.kind == TrackKind::kCounter) line += " (counter)";
   if (track.kind == TrackKind::kAsync) line += " (async)";
   if (track.tid != 0) absl::StrAppend(&line, " tid=", track.tid);
+  if (!track.unit.empty()) absl::StrAppend(&line, " unit=", track.unit);
   for (const auto& [key, value] : track.facts) absl::StrAppend(&line, " ", key, "=", value);
   Line(std::move(line));
 }
