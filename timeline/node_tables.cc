@@ -53,11 +53,13 @@ struct NodeTables::Announcement {
 // Those that one thread meets.
 struct NodeTables::Announcements {
   std::vector<Announcement> list;
+  bool has_relations = false;
   EventReader event;
 
   // Records of one class.
   absl::Status Take(EventCursor& cursor, std::span<const EventRecord> records) {
     const EventKind kind = event.Kind(records.front());
+    has_relations |= kind == EventKind::kRelation;
     const bool of_counter = kind == EventKind::kCounterMetadata;
     if (!IsAnnouncement(kind) && !of_counter) return absl::OkStatus();
     for (const EventRecord& record : records) {
@@ -292,6 +294,7 @@ absl::Status NodeTables::ScanReader(TraceReader* reader, uint32_t owner, const C
   std::vector<Announcement> all;
   for (Announcements& some : found) {
     std::move(some.list.begin(), some.list.end(), std::back_inserter(all));
+    has_relations_ |= some.has_relations;
   }
   std::sort(all.begin(), all.end());
   for (const Announcement& said : all) {

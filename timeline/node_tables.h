@@ -62,6 +62,8 @@ class NodeTables {
 
   const std::vector<ProcessEntry>& processes() const { return processes_; }
   const std::vector<ThreadEntry>& threads() const { return threads_; }
+  // Whether a task is related to another one anywhere in what was scanned.
+  bool has_relations() const { return has_relations_; }
   uint32_t owner_of_reader(size_t reader) const { return owner_of_reader_[reader]; }
   // Its place in threads() or processes(); nullopt: it was neither known nor announced.
   std::optional<uint32_t> FindThread(uint32_t owner, uint32_t thread_key) const;
@@ -85,6 +87,7 @@ class NodeTables {
   void Announce(uint32_t owner, const Announcement& said);
   void AnnounceCounter(uint32_t owner, const Announcement& said);
 
+  bool has_relations_ = false;
   uint32_t node_index_ = 0;
   const NodeInput* node_ = nullptr;
   std::vector<ProcessEntry> processes_;

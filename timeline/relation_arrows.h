@@ -13,9 +13,11 @@
 // its begin there is room for kArrowsMax of them before anything else of its thread; of more it is
 // counted that they are left out.
 //
-// Memory: of each process the tasks of the ids that were used last, some 100 bytes each: at least
-// kIdsLeast, and at most twice as many. Older ones are forgotten, and are then not known. Of the
-// tasks that have arrows kIdsLeast are known at a time.
+// Memory: nothing where no task is related to another; else, of each process, the tasks of the ids
+// that were used last, some 100 bytes each: at least kIdsLeast, and at most twice as many. Older
+// ones are forgotten, and are then not known. So are, of the tasks that have arrows, all but
+// kIdsLeast: they may then have more arrows.
+//
 // Thread-safety: one thread.
 #ifndef SYNCLINE_TIMELINE_RELATION_ARROWS_H_
 #define SYNCLINE_TIMELINE_RELATION_ARROWS_H_
@@ -81,7 +83,7 @@ class RelationArrows {
 
   // A task has begun, overlapped or not, with an id or without.
   void Began(uint32_t process, uint32_t domain, IttId id, const Span& span) {
-    if (id) BeganWithId(process, domain, id, span);
+    if (id && tables_.has_relations()) BeganWithId(process, domain, id, span);
   }
   // Begins up to then may be missing: of the process, or of all of this owner.
   void Doubt(uint32_t process, int64_t until_ns) { Of(process).DoubtUntil(until_ns); }
