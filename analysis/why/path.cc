@@ -225,6 +225,7 @@ class Walk {
 using Series = std::vector<int64_t>;
 
 constexpr int64_t kHiddenDivisor = 50;  // less of a step than this hardly matters
+constexpr int64_t kBesideDivisor = 10;
 
 // How much each rank had worked until an instant of the timeline.
 class WorkUntil {
@@ -364,8 +365,9 @@ void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) 
   // Work that a collective hides is not waited for: how evenly it is spread does not matter. And
   // work is not spread over ranks that do not wait for each other.
   const EntryCounts counts = CountEntries(input, judged);
-  if (BesideNs(input, judged, work) * kHiddenDivisor < path->step.est_ns && counts.rooted == 0 &&
-      counts.partial == 0 && !judged.transfers) {
+  const int64_t beside_ns = BesideNs(input, judged, work);
+  if (beside_ns * kHiddenDivisor < path->step.est_ns && counts.rooted == 0 && counts.partial == 0 &&
+      !judged.transfers) {
     path->uneven = Bootstrap(uneven, block);
   }
   path->least_wait_ns = LeastWaitNs(judged);
@@ -379,7 +381,11 @@ void Summarize(const JobInput& input, const Judged& judged, CriticalPath* path) 
       path->kinds.begin(), path->kinds.end(),
       [](const CriticalPath::Kind& a, const CriticalPath::Kind& b) { return a.ns > b.ns; });
   path->not_followed_ns /= count;
-  path->small = SmallCollectivesOf(path->pieces, steps, path->step.est_ns);
+  // What own work hides is not saved.
+  if (beside_ns * kBesideDivisor < path->step.est_ns) {
+    path->small = SmallCollectivesOf(path->pieces, steps, path->step.est_ns,
+                                     std::min(path->least_wait_ns, path->collectives.est_ns));
+  }
 }
 
 // In more than one step of twenty a rank receives from a single one.

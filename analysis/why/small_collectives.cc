@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSurelySmall = 8192;  // bytes: 0.07 ms at 1 Gbit/s
 constexpr size_t kSurelyLeast = 20;     // of a kind
-constexpr size_t kOfSizeLeast = 5;      // else a size says nothing
+constexpr size_t kAlikeLeast = 5;       // fewer say nothing
 constexpr int64_t kTimes = 2;           // what surely small ones take: more is what they carry
 constexpr double kLeastPerStep = 8;
 constexpr int64_t kSavedDivisor = 20;
@@ -42,26 +42,29 @@ std::optional<int64_t> FixedNs(const Sizes& sizes) {
 
 class Finder {
  public:
-  Finder(size_t steps, int64_t step_ns)
-      : step_ns_(step_ns), total_ns_(steps), saved_ns_(steps), count_(steps) {}
+  Finder(size_t steps, int64_t step_ns, int64_t most_ns)
+      : step_ns_(step_ns), most_ns_(most_ns), total_ns_(steps), saved_ns_(steps), count_(steps) {}
 
   void Add(const Sizes& sizes) {
     const std::optional<int64_t> fixed_ns = FixedNs(sizes);
     if (!fixed_ns.has_value() || *fixed_ns <= 0) return;
     std::vector<int64_t> kind_ns(total_ns_.size());
     std::vector<int64_t> kind_count(total_ns_.size());
+    std::vector<const PathPiece*> alike;  // of sizes next to each other
     for (const auto& [bytes, pieces] : sizes) {
-      const int64_t median_ns = std::max(*fixed_ns, MedianNs(pieces));
-      const bool tells = pieces.size() >= kOfSizeLeast;
-      if (bytes > kSurelySmall && tells && median_ns > kTimes * *fixed_ns) break;
+      alike.insert(alike.end(), pieces.begin(), pieces.end());
+      if (bytes > kSurelySmall && alike.size() < kAlikeLeast) continue;
+      const int64_t median_ns = std::max(*fixed_ns, MedianNs(alike));
+      if (bytes > kSurelySmall && median_ns > kTimes * *fixed_ns) break;
       const double share = static_cast<double>(*fixed_ns) / static_cast<double>(median_ns);
       largest_bytes_ = std::max(largest_bytes_, bytes);
-      for (const PathPiece* piece : pieces) {
+      for (const PathPiece* piece : alike) {
         const auto step = static_cast<size_t>(piece->step);
         total_ns_[step] += piece->own_length_ns;
         kind_ns[step] += static_cast<int64_t>(static_cast<double>(piece->own_length_ns) * share);
         ++kind_count[step];
       }
+      alike.clear();
     }
     for (size_t step = 0; step < kind_ns.size(); ++step) {
       fixed_ns_ += kind_ns[step];
@@ -82,6 +85,9 @@ class Finder {
     small.each_ns = fixed_ns_ / count;
     small.total = Bootstrap(total_ns_, BlockOf(count_.size()));
     small.saved = Bootstrap(saved_ns_, BlockOf(count_.size()));
+    for (int64_t* ns : {&small.saved.est_ns, &small.saved.lo_ns, &small.saved.hi_ns}) {
+      *ns = std::min(*ns, most_ns_);
+    }
     const bool large = small.saved.est_ns * kSavedDivisor >= step_ns_;
     const bool certain = small.saved.lo_ns > std::max(step_ns_ / kCertainDivisor, kCertainLeastNs);
     if (!large || !certain) return std::nullopt;
@@ -90,6 +96,7 @@ class Finder {
 
  private:
   const int64_t step_ns_;
+  const int64_t most_ns_;
   std::vector<int64_t> total_ns_;  // by step, as all of these
   std::vector<int64_t> saved_ns_;
   std::vector<int64_t> count_;
@@ -100,7 +107,7 @@ class Finder {
 }  // namespace
 
 std::optional<SmallCollectives> SmallCollectivesOf(std::span<const PathPiece> pieces, size_t steps,
-                                                   int64_t step_ns) {
+                                                   int64_t step_ns, int64_t most_ns) {
   std::map<std::pair<std::string_view, uint32_t>, Sizes> kinds;
   size_t all = 0;
   for (const PathPiece& piece : pieces) {
@@ -110,7 +117,7 @@ std::optional<SmallCollectives> SmallCollectivesOf(std::span<const PathPiece> pi
     if (piece.bytes < 0 || piece.own_length_ns < 0) continue;
     kinds[{piece.name, piece.group}][piece.bytes].push_back(&piece);
   }
-  Finder finder(steps, step_ns);
+  Finder finder(steps, step_ns, most_ns);
   for (const auto& [kind, sizes] : kinds) finder.Add(sizes);
   return finder.Found(all);
 }

@@ -21,10 +21,11 @@ namespace syncline::analysis::why {
 // `pieces`: of a critical path through `steps` judged steps, which takes `step_ns` a step. Of each
 // kind (name, process group) of collective, those of up to 8 KiB say what one takes whatever it
 // carries: their median, of at least 20; small are those of sizes that take at most twice as long
-// in the median. nullopt: fewer than 8 a step are small, or one for all of each kind would save
+// in the median (sizes next to each other together, until there are 5). No more than `most_ns` of a
+// step is saved. nullopt: fewer than 8 a step are small, or one for all of each kind would save
 // less than 5 % of the step, or not certainly more than 2 % of it and 0.5 ms.
 std::optional<SmallCollectives> SmallCollectivesOf(std::span<const PathPiece> pieces, size_t steps,
-                                                   int64_t step_ns);
+                                                   int64_t step_ns, int64_t most_ns);
 
 }  // namespace syncline::analysis::why
 

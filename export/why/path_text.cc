@@ -129,14 +129,20 @@ std::string SavesText(const Answer& answer) {
 // Of a step, rounded.
 std::string CountText(double count) { return Count(static_cast<uint64_t>(count + 0.5)); }
 
+// "at most 4 bytes"
+std::string CarriedText(uint64_t bytes) {
+  if (bytes == 0) return "nothing";
+  return absl::StrCat("at most ", bytes < 1000 ? absl::StrCat(bytes, " bytes")
+                                               : BytesText(static_cast<double>(bytes)));
+}
+
 std::string SmallText(const CriticalPath& path) {
   const analysis::why::SmallCollectives& small = *path.small;
   const std::string count = CountText(small.count);
   const std::string all = CountText(small.all);
   return absl::StrCat(
       count == all ? absl::StrCat("all ", count) : absl::StrCat(count, " of the ", all),
-      " collectives on it carry ", BytesText(static_cast<double>(small.largest_bytes)),
-      " or less, and take about ",
+      " collectives on it carry ", CarriedText(small.largest_bytes), ", and take about ",
       absl::StrFormat("%.2f", static_cast<double>(small.each_ns) / 1e6),
       " ms each whatever they carry: one of each kind for all of them would take ",
       WithInterval(small.saved), " less of a step (", PercentText(path, small.saved.est_ns), ")");

@@ -118,12 +118,17 @@ TEST(PathText, SmallCollectivesAndWhatToDo) {
   answer.path->small = analysis::why::SmallCollectives{
       98.2, 102, 32768, 2 * kTenth, Tenths(210, 200, 220), Tenths(192, 182, 202)};
   EXPECT_EQ(PathSentences(answer).back(),
-            "98 of the 102 collectives on it carry 32.8 kB or less, and take about 0.20 ms each "
+            "98 of the 102 collectives on it carry at most 32.8 kB, and take about 0.20 ms each "
             "whatever they carry: one of each kind for all of them would take 19.2 ms [18.2, 20.2] "
             "less of a step (20 %)");
   EXPECT_THAT(WhyText(answer, {80}), HasSubstr("join small collectives"));
   answer.path->small->count = 102;
   EXPECT_THAT(PathSentences(answer).back(), HasSubstr("all 102 collectives on it carry"));
+  answer.path->small->largest_bytes = 4;
+  EXPECT_THAT(PathSentences(answer).back(), HasSubstr("carry at most 4 bytes, and"));
+  answer.path->small->largest_bytes = 0;
+  EXPECT_THAT(PathSentences(answer).back(), HasSubstr("carry nothing, and"));
+  answer.path->small->largest_bytes = 32768;
   const Json json = Json::parse(WhyJson(answer, "run"))["critical_path"]["small_collectives"];
   EXPECT_EQ(json["largest_bytes"], 32768);
   EXPECT_EQ(json["saved_ns"]["lo"], 182 * kTenth);

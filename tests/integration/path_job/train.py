@@ -11,8 +11,8 @@ The first four are milliseconds. With HOW 1 they are the stages of a pipeline in
 loader rank 0 sends to rank 1, which sleeps and sends back. With 2 the first collective is a
 broadcast. With 3 it is no operator that takes a rank's second time: the program is blocked in the
 kernel meanwhile (block.c). With 4 they also reduce 18 small tensors, one after the other; with 5
-the same as one. With 6 rank 0 is silent for 20 ms behind the last collective. A line on standard output is the ranks' own count: the mode and how
-long its steps took, by their own clock.
+the same as one. With 6 rank 0 is silent for 20 ms behind the last collective. A line on standard
+output is the ranks' own count: the mode and how long its steps took, by their own clock.
 """
 
 import ctypes
