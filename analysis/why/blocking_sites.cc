@@ -17,16 +17,16 @@ constexpr int64_t kShareMinPerMille = 5;     // of all time
 constexpr int64_t kTightPercent = 30;
 constexpr int64_t kWidePercent = 90;
 constexpr int64_t kAlwaysPercent = 90;
-constexpr uint64_t kAlwaysLeast = 8;  // silences
+constexpr size_t kAlwaysLeast = 8;     // silences
+constexpr size_t kBehindPercent = 95;  // of the silences
+constexpr int64_t kSteadyPercent = 70;
 
 struct Weights {
-  uint64_t silences = 0;
   int64_t pending_ns = 0;  // silence with a collective pending
   int64_t tight_ns = 0;    // of it: ends soon after one leaves
   int64_t wide_ns = 0;     // of it: ends near a leave, on either side
 
   void Add(const Weights& other) {
-    silences += other.silences;
     pending_ns += other.pending_ns;
     tight_ns += other.tight_ns;
     wide_ns += other.wide_ns;
@@ -34,9 +34,6 @@ struct Weights {
   bool Waits() const {
     return tight_ns * 100 >= pending_ns * kTightPercent ||
            wide_ns * 100 >= pending_ns * kWidePercent;
-  }
-  bool WaitsAlways() const {
-    return silences >= kAlwaysLeast && tight_ns * 100 >= pending_ns * kAlwaysPercent;
   }
 };
 
@@ -49,30 +46,73 @@ Weights WeightOf(const Silence& silence, std::span<const CollectiveEntry> collec
     wide |= after_ns > -kLateLeaveNs && after_ns < kReleaseNs;
   }
   const int64_t length_ns = silence.end_ns - silence.begin_ns;
-  return {1, length_ns, tight ? length_ns : 0, wide ? length_ns : 0};
+  return {length_ns, tight ? length_ns : 0, wide ? length_ns : 0};
 }
+
+// The distance of the 25th and the 75th percentile.
+int64_t SpreadOf(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values[(values.size() - 1) * 3 / 4] - values[(values.size() - 1) / 4];
+}
+
+// Of one rank, or of all.
+struct AtSite {
+  Weights weights;
+  size_t silences = 0;
+  // Of those in which a collective leaves: how long they last, and how long behind the last leave.
+  std::vector<int64_t> lengths_ns;
+  std::vector<int64_t> behind_ns;
+
+  void Add(const Silence& silence, std::span<const CollectiveEntry> collectives) {
+    weights.Add(WeightOf(silence, collectives));
+    ++silences;
+    int64_t least_ns = INT64_MAX;
+    for (const uint32_t index : silence.pending) {
+      const int64_t after_ns = silence.end_ns - *collectives[index].left_ns;
+      if (after_ns >= 0) least_ns = std::min(least_ns, after_ns);
+    }
+    if (least_ns == INT64_MAX) return;
+    lengths_ns.push_back(silence.end_ns - silence.begin_ns);
+    behind_ns.push_back(least_ns);
+  }
+
+  void Add(const AtSite& other) {
+    weights.Add(other.weights);
+    silences += other.silences;
+    lengths_ns.insert(lengths_ns.end(), other.lengths_ns.begin(), other.lengths_ns.end());
+    behind_ns.insert(behind_ns.end(), other.behind_ns.begin(), other.behind_ns.end());
+  }
+
+  // Nearly all end soon behind a leave; or nearly all end behind one, and more steadily than they
+  // last.
+  bool ShowsWaits() const {
+    if (silences < kAlwaysLeast) return false;
+    if (weights.tight_ns * 100 >= weights.pending_ns * kAlwaysPercent) return true;
+    if (behind_ns.size() * 100 < silences * kBehindPercent) return false;
+    return SpreadOf(behind_ns) * 100 < SpreadOf(lengths_ns) * kSteadyPercent;
+  }
+};
 
 }  // namespace
 
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
                              std::set<Site>* small) {
-  std::map<Site, Weights> weights;
-  std::set<Site> always;
+  std::map<Site, AtSite> of_all;
+  std::set<Site> shown;  // by one rank
   for (const RankSilences& rank : ranks) {
-    std::map<Site, Weights> of_rank;
+    std::map<Site, AtSite> of_rank;
     for (const Silence& silence : rank.silences) {
-      if (silence.pending.empty()) continue;
-      of_rank[silence.site].Add(WeightOf(silence, rank.collectives));
+      if (!silence.pending.empty()) of_rank[silence.site].Add(silence, rank.collectives);
     }
-    for (const auto& [site, weight] : of_rank) {
-      weights[site].Add(weight);
-      if (weight.WaitsAlways()) always.insert(site);
+    for (const auto& [site, at] : of_rank) {
+      of_all[site].Add(at);
+      if (at.ShowsWaits()) shown.insert(site);
     }
   }
   std::set<Site> sites;
-  for (const auto& [site, weight] : weights) {
-    if (!weight.Waits() && !always.contains(site)) continue;
-    if (weight.pending_ns * 1000 >= total_ns * kShareMinPerMille) {
+  for (const auto& [site, at] : of_all) {
+    if (!at.weights.Waits() && !at.ShowsWaits() && !shown.contains(site)) continue;
+    if (at.weights.pending_ns * 1000 >= total_ns * kShareMinPerMille) {
       sites.insert(site);
     } else if (small != nullptr) {
       small->insert(site);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments, blocking sites, steps, pieces, and what is taken away: by hand-made threads.
+// Segments, steps, pieces, and what is taken away: by hand-made threads.
 #include "analysis/why/parts.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,6 @@
 #include <numeric>
 #include <random>
 
-#include "analysis/why/blocking_sites.h"
 #include "analysis/why/segments.h"
 #include "analysis/why/statistics.h"
 #include "analysis/why/steps.h"
@@ -104,74 +103,6 @@ TEST(Segments, ATaskThatOutlastsTheOneAroundItIsCut) {
     EXPECT_LT(one.begin_ns, one.end_ns);
     at_ns = one.end_ns;
   }
-}
-
-std::vector<Silence> Pause(int64_t begin_ns, int64_t end_ns, std::vector<uint32_t> pending) {
-  return {{begin_ns, end_ns, {kNoTask, kReduce, kSgd}, std::move(pending)}};
-}
-
-TEST(BlockingSites, ASilenceThatEndsAsACollectiveLeavesIsAWait) {
-  const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 40 * kMs}};
-  const auto silences = Pause(5 * kMs, 40 * kMs + 100 * kUs, {0});
-  const RankSilences rank{silences, entries};
-  const std::set<Site> sites = BlockingSites({&rank, 1}, 100 * kMs);
-  ASSERT_EQ(sites.size(), 1);
-  const std::vector<Wait> waits = WaitsOf(rank, sites, 1);
-  ASSERT_EQ(waits.size(), 1);
-  EXPECT_EQ(waits[0].interval, (OwnInterval{10 * kMs, 40 * kMs + 100 * kUs}));
-  EXPECT_EQ(waits[0].awaited, 0);
-}
-
-TEST(BlockingSites, ALateWordOfTheLeaveIsStillAWait) {
-  const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 44 * kMs}};
-  const auto silences = Pause(5 * kMs, 40 * kMs, {0});
-  const RankSilences rank{silences, entries};
-  EXPECT_EQ(BlockingSites({&rank, 1}, 100 * kMs).size(), 1);
-}
-
-// A log behind `all_reduce`, with no operator between them.
-TEST(BlockingSites, SilenceBehindTheLeaveIsNoWait) {
-  const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 40 * kMs},
-                                                {0, 2, 0, 110 * kMs, 120 * kMs},
-                                                {0, 3, 0, 111 * kMs, 190 * kMs}};
-  std::vector<Silence> silences = Pause(10 * kMs, 40 * kMs, {0});
-  silences.push_back(Pause(110 * kMs, 170 * kMs, {1, 2})[0]);
-  const RankSilences rank{silences, entries};
-  const std::vector<Wait> waits = WaitsOf(rank, {silences[0].site}, 1);
-  ASSERT_EQ(waits.size(), 2);
-  EXPECT_EQ(waits[0].interval, (OwnInterval{10 * kMs, 40 * kMs}));
-  EXPECT_EQ(waits[1].interval, (OwnInterval{110 * kMs, 120 * kMs + 300 * kUs}))
-      << "another one that leaves 20 ms behind the silence did not end it";
-  EXPECT_EQ(waits[1].awaited, 1);
-}
-
-// Rank 0 logs there in each step, rank 1 never does.
-TEST(BlockingSites, OneRankThatAlwaysWaitsThereShowsTheSite) {
-  std::vector<CollectiveEntry> entries;
-  std::vector<Silence> logging;
-  std::vector<Silence> waiting;
-  for (uint32_t i = 0; i < 8; ++i) {
-    const int64_t at_ns = i * 100 * kMs;
-    entries.push_back({0, i, 0, at_ns, at_ns + 5 * kMs});
-    logging.push_back(Pause(at_ns, at_ns + 50 * kMs, {i})[0]);
-    waiting.push_back(Pause(at_ns, at_ns + 5 * kMs, {i})[0]);
-  }
-  const RankSilences ranks[] = {{logging, entries}, {waiting, entries}};
-  EXPECT_EQ(BlockingSites(ranks, 1'600 * kMs).size(), 1);
-  EXPECT_TRUE(BlockingSites({ranks, 1}, 800 * kMs).empty());
-  const std::span<const Silence> seven = std::span(waiting).first(7);
-  const RankSilences few[] = {{logging, entries}, {seven, entries}};
-  EXPECT_TRUE(BlockingSites(few, 1'600 * kMs).empty());
-}
-
-TEST(BlockingSites, ASilenceThatEndsAnywhereOrIsShortIsNone) {
-  const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 20 * kMs}};
-  const auto far = Pause(5 * kMs, 40 * kMs, {0});
-  const RankSilences rank{far, entries};
-  EXPECT_TRUE(BlockingSites({&rank, 1}, 100 * kMs).empty());
-  const auto near = Pause(15 * kMs, 20 * kMs, {0});
-  const RankSilences other{near, entries};
-  EXPECT_TRUE(BlockingSites({&other, 1}, 10'000 * kMs).empty());  // 0.05 % of the time
 }
 
 TEST(Steps, AreFromOptimizerToOptimizerWithACollective) {
