@@ -37,18 +37,6 @@ struct Weights {
   }
 };
 
-Weights WeightOf(const Silence& silence, std::span<const CollectiveEntry> collectives) {
-  bool tight = false;
-  bool wide = false;
-  for (const uint32_t index : silence.pending) {
-    const int64_t after_ns = silence.end_ns - *collectives[index].left_ns;
-    tight |= after_ns >= 0 && after_ns < kReleaseNs;
-    wide |= after_ns > -kLateLeaveNs && after_ns < kReleaseNs;
-  }
-  const int64_t length_ns = silence.end_ns - silence.begin_ns;
-  return {length_ns, tight ? length_ns : 0, wide ? length_ns : 0};
-}
-
 // The distance of the 25th and the 75th percentile.
 int64_t SpreadOf(std::vector<int64_t> values) {
   std::sort(values.begin(), values.end());
@@ -64,16 +52,21 @@ struct AtSite {
   std::vector<int64_t> behind_ns;
 
   void Add(const Silence& silence, std::span<const CollectiveEntry> collectives) {
-    weights.Add(WeightOf(silence, collectives));
     ++silences;
-    int64_t least_ns = INT64_MAX;
+    int64_t behind = INT64_MAX;  // the last leave before the silence's end: how long
+    int64_t before = INT64_MAX;  // the first one after it, likewise
     for (const uint32_t index : silence.pending) {
       const int64_t after_ns = silence.end_ns - *collectives[index].left_ns;
-      if (after_ns >= 0) least_ns = std::min(least_ns, after_ns);
+      int64_t& least_ns = after_ns >= 0 ? behind : before;
+      least_ns = std::min(least_ns, std::abs(after_ns));
     }
-    if (least_ns == INT64_MAX) return;
-    lengths_ns.push_back(silence.end_ns - silence.begin_ns);
-    behind_ns.push_back(least_ns);
+    const int64_t length_ns = silence.end_ns - silence.begin_ns;
+    const bool tight = behind < kReleaseNs;
+    const bool wide = tight || before < kLateLeaveNs;
+    weights.Add({length_ns, tight ? length_ns : 0, wide ? length_ns : 0});
+    if (behind == INT64_MAX) return;
+    lengths_ns.push_back(length_ns);
+    behind_ns.push_back(behind);
   }
 
   void Add(const AtSite& other) {

@@ -153,10 +153,7 @@ class Walk {
     for (const auto& [rank, entry] : circles_.all()[circles_.Of(waiting)].awaited) {
       const std::vector<CollectiveEntry>& entries = input_.ranks[rank].collectives;
       if (!entries[entry].left_ns.has_value()) continue;
-      int64_t begun_ns = entries[entry].entered_ns;
-      const std::optional<uint32_t>& before = carried_[rank][entry].before;
-      if (before.has_value()) begun_ns = std::max(begun_ns, *entries[*before].left_ns);
-      const int64_t length_ns = *entries[entry].left_ns - begun_ns;
+      const int64_t length_ns = *entries[entry].left_ns - OriginOf({{rank}, entry}).at.at_ns;
       if (length_ns >= 0 && (least_ns < 0 || length_ns < least_ns)) least_ns = length_ns;
     }
     return least_ns;

@@ -43,7 +43,7 @@ std::optional<int64_t> FixedNs(const Sizes& sizes) {
 class Finder {
  public:
   Finder(size_t steps, int64_t step_ns, int64_t most_ns)
-      : step_ns_(step_ns), most_ns_(most_ns), total_ns_(steps), saved_ns_(steps), count_(steps) {}
+      : step_ns_(step_ns), most_ns_(most_ns), total_ns_(steps), saved_ns_(steps) {}
 
   void Add(const Sizes& sizes) {
     const std::optional<int64_t> fixed_ns = FixedNs(sizes);
@@ -68,23 +68,21 @@ class Finder {
     }
     for (size_t step = 0; step < kind_ns.size(); ++step) {
       fixed_ns_ += kind_ns[step];
-      count_[step] += kind_count[step];
+      count_ += kind_count[step];
       if (kind_count[step] > 0) saved_ns_[step] += kind_ns[step] - kind_ns[step] / kind_count[step];
     }
   }
 
   std::optional<SmallCollectives> Found(size_t all) const {
-    int64_t count = 0;
-    for (const int64_t one : count_) count += one;
-    const auto steps = static_cast<double>(count_.size());
+    const auto steps = static_cast<double>(total_ns_.size());
     SmallCollectives small;
-    small.count = static_cast<double>(count) / steps;
+    small.count = static_cast<double>(count_) / steps;
     if (small.count < kLeastPerStep) return std::nullopt;
     small.all = static_cast<double>(all) / steps;
     small.largest_bytes = static_cast<uint64_t>(largest_bytes_);
-    small.each_ns = fixed_ns_ / count;
-    small.total = Bootstrap(total_ns_, BlockOf(count_.size()));
-    small.saved = Bootstrap(saved_ns_, BlockOf(count_.size()));
+    small.each_ns = fixed_ns_ / count_;
+    small.total = Bootstrap(total_ns_, BlockOf(total_ns_.size()));
+    small.saved = Bootstrap(saved_ns_, BlockOf(total_ns_.size()));
     for (int64_t* ns : {&small.saved.est_ns, &small.saved.lo_ns, &small.saved.hi_ns}) {
       *ns = std::min(*ns, most_ns_);
     }
@@ -97,9 +95,9 @@ class Finder {
  private:
   const int64_t step_ns_;
   const int64_t most_ns_;
-  std::vector<int64_t> total_ns_;  // by step, as all of these
+  std::vector<int64_t> total_ns_;  // by step, as the next
   std::vector<int64_t> saved_ns_;
-  std::vector<int64_t> count_;
+  int64_t count_ = 0;
   int64_t fixed_ns_ = 0;  // of all of them, what is taken whatever they carry
   int64_t largest_bytes_ = 0;
 };
