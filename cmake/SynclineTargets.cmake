@@ -73,10 +73,11 @@ function(syncline_precompiled target header)
 endfunction()
 
 # syncline_library(name SOURCES a.cc ... [PUBLIC libs] [PRIVATE libs] [PRECOMPILED header libs]):
-# one static library.
+# one library: of the kind SYNCLINE_LIBRARIES.
 function(syncline_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE;PRECOMPILED" ${ARGN})
-  add_library(${name} STATIC ${ARG_SOURCES})
+  add_library(${name} ${SYNCLINE_LIBRARIES} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "")  # the same objects, whatever they make
   add_library(syncline::${name} ALIAS ${name})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} syncline_warnings)
