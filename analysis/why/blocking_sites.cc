@@ -92,17 +92,21 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
                              std::set<Site>* small) {
   std::map<Site, AtSite> of_all;
   std::set<Site> shown;  // by one rank
+  std::set<Site> sites;
   for (const RankSilences& rank : ranks) {
     std::map<Site, AtSite> of_rank;
     for (const Silence& silence : rank.silences) {
-      if (!silence.pending.empty()) of_rank[silence.site].Add(silence, rank.collectives);
+      if (silence.is_wait) {
+        sites.insert(silence.site);
+      } else if (!silence.pending.empty()) {
+        of_rank[silence.site].Add(silence, rank.collectives);
+      }
     }
     for (const auto& [site, at] : of_rank) {
       of_all[site].Add(at);
       if (at.ShowsWaits()) shown.insert(site);
     }
   }
-  std::set<Site> sites;
   for (const auto& [site, at] : of_all) {
     if (!at.weights.Waits() && !at.ShowsWaits() && !shown.contains(site)) continue;
     if (at.weights.pending_ns * 1000 >= total_ns * kShareMinPerMille) {

@@ -27,6 +27,7 @@ struct RankSilences {
 // behind them.
 // And the site holds at least 0.5 % of `total_ns`, the time of all ranks.
 // `small`, if it is given: sites that fulfil all but the last.
+// Sites of which the program says that it waits there (Silence::is_wait) are always among them.
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
                              std::set<Site>* small = nullptr);
 

@@ -18,7 +18,7 @@ constexpr NameId kBefore = 1;
 constexpr NameId kAfter = 2;
 
 std::vector<Silence> Pause(int64_t begin_ns, int64_t end_ns, std::vector<uint32_t> pending) {
-  return {{begin_ns, end_ns, {kNoTask, kBefore, kAfter}, std::move(pending)}};
+  return {{begin_ns, end_ns, {kNoTask, kBefore, kAfter}, false, std::move(pending)}};
 }
 
 TEST(BlockingSites, ASilenceThatEndsAsACollectiveLeavesIsAWait) {
@@ -38,6 +38,23 @@ TEST(BlockingSites, ALateWordOfTheLeaveIsStillAWait) {
   const auto silences = Pause(5 * kMs, 40 * kMs, {0});
   const RankSilences rank{silences, entries};
   EXPECT_EQ(BlockingSites({&rank, 1}, 100 * kMs).size(), 1);
+}
+
+// `all_reduce(async_op=True)`, own work that ends whenever it ends, `wait()`.
+TEST(BlockingSites, WhereTheProgramSaysThatItWaitsNothingIsLearnt) {
+  const std::vector<CollectiveEntry> entries = {{0, 1, 0, 0, 15 * kMs},
+                                                {0, 2, 0, 50 * kMs, 51 * kMs}};
+  const std::vector<Silence> silences = {
+      {1 * kMs, 12 * kMs, {kNoTask, kBefore, kAfter}, false, {0}},
+      {12 * kMs, 18 * kMs, {kAfter, kNoTask, kBefore}, true, {0}},
+      {60 * kMs, 61 * kMs, {kAfter, kNoTask, kBefore}, true, {}}};
+  const RankSilences rank{silences, entries};
+  const std::set<Site> sites = BlockingSites({&rank, 1}, 10'000 * kMs);
+  ASSERT_EQ(sites, std::set<Site>({silences[1].site}));
+  const std::vector<Wait> waits = WaitsOf(rank, sites, 1);
+  ASSERT_EQ(waits.size(), 1);
+  EXPECT_EQ(waits[0].interval, (OwnInterval{12 * kMs, 15 * kMs + 300 * kUs}))
+      << "what follows the leave is waiting for a CPU or for the interpreter's lock";
 }
 
 // A log behind `all_reduce`, with no operator between them.

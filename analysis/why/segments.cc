@@ -8,15 +8,13 @@ namespace syncline::analysis::why {
 namespace {
 
 constexpr int64_t kSilenceMinNs = 20'000;
-// How many collectives before a silence's end may still be pending in it: more than any job
-// launches ahead of its waits (DistributedDataParallel: one for each bucket).
-constexpr size_t kPendingMax = 64;
 
 struct Open {
   int64_t end_ns;
   NameId name;
   bool works;
   bool in_loader;
+  bool waits;
 };
 
 class Partition {
@@ -31,6 +29,7 @@ class Partition {
       segment.leaf = open_.back().name;
       segment.works = open_.back().works;
       segment.in_loader = open_.back().in_loader;
+      segment.waits = open_.back().waits;
     }
     segments_.push_back(segment);
     now_ns_ = until_ns;
@@ -41,15 +40,17 @@ class Partition {
       open_.pop_back();
     }
   }
-  void Begin(const TaskSpan& span, bool works, bool loader) {
+  void Begin(const TaskSpan& span, const TaskNames& names) {
     if (!begun_) now_ns_ = span.begin_ns;
     begun_ = true;
     CloseUntil(span.begin_ns);
     Emit(span.begin_ns);
-    const bool inside = loader || (!open_.empty() && open_.back().in_loader);
+    const bool in_loader =
+        names.Is(span.name, Role::kLoader) || (!open_.empty() && open_.back().in_loader);
     // A task that outlasts the one around it (its end was lost) is cut there.
     const int64_t end_ns = open_.empty() ? span.end_ns : std::min(span.end_ns, open_.back().end_ns);
-    open_.push_back({end_ns, span.name, works, inside});
+    open_.push_back(
+        {end_ns, span.name, names.Works(span), in_loader, names.Is(span.name, Role::kWait)});
   }
   std::vector<Segment> Take() {
     while (!open_.empty()) CloseUntil(open_.back().end_ns);
@@ -70,7 +71,7 @@ std::vector<Segment> SegmentsOf(std::span<const TaskSpan> spans, const TaskNames
   Partition partition(std::move(buffer));
   for (const TaskSpan& span : spans) {
     if (names.IsMark(span.category)) continue;
-    partition.Begin(span, names.Works(span), names.Is(span.name, Role::kLoader));
+    partition.Begin(span, names);
   }
   return partition.Take();
 }
@@ -83,19 +84,21 @@ std::vector<Silence> SilencesOf(std::span<const Segment> segments,
     if (!collectives[i].transfer) real.push_back(i);
   }
   size_t entered = 0;  // of them, before the silence's end
+  std::vector<uint32_t> pending;
   for (size_t i = 0; i < segments.size(); ++i) {
     const Segment& segment = segments[i];
     if (segment.works || segment.end_ns - segment.begin_ns <= kSilenceMinNs) continue;
-    Silence silence{segment.begin_ns, segment.end_ns, {segment.leaf, kNoTask, kNoTask}, {}};
+    Silence silence{segment.begin_ns, segment.end_ns, {segment.leaf, kNoTask, kNoTask}};
+    silence.is_wait = segment.waits;
     if (i > 0) silence.site.before = segments[i - 1].leaf;
     if (i + 1 < segments.size()) silence.site.after = segments[i + 1].leaf;
     while (entered < real.size() && collectives[real[entered]].entered_ns < segment.end_ns) {
-      ++entered;
+      pending.push_back(real[entered++]);
     }
-    for (size_t j = entered - std::min(entered, kPendingMax); j < entered; ++j) {
-      const auto& left_ns = collectives[real[j]].left_ns;
-      if (left_ns.has_value() && *left_ns > segment.begin_ns) silence.pending.push_back(real[j]);
-    }
+    std::erase_if(pending, [&](uint32_t index) {
+      return collectives[index].left_ns.value_or(INT64_MIN) <= segment.begin_ns;
+    });
+    silence.pending = pending;
     silences.push_back(std::move(silence));
   }
   return silences;

@@ -27,6 +27,7 @@ struct Segment {
   NameId leaf = kNoTask;   // the innermost task's name; kNoTask: none is open
   bool works = false;      // it is an operator or a primitive
   bool in_loader = false;  // a task that fetches a batch is open
+  bool waits = false;      // the innermost task is a wait
 };
 
 // From the first task's begin to the last one's end, without gaps. Marks (task_names.h) are no
@@ -47,6 +48,7 @@ struct Silence {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   Site site;
+  bool is_wait = false;  // the program says so: it is in a wait (task_names.h)
   // Collectives, not transfers, that were entered before its end and not left at its begin, by
   // entry: indices into the rank's collectives.
   std::vector<uint32_t> pending;

@@ -52,6 +52,7 @@ uint8_t RolesOf(std::string_view name) {
   add(name == "DistributedDataParallel.forward" || name.starts_with("FSDP::root_pre_forward"),
       Role::kForward);
   add(name.starts_with("gloo:"), Role::kTransfer);
+  add(name == "Work.wait" || name == "_c10d_functional::wait_tensor", Role::kWait);
   return roles;
 }
 

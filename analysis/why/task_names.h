@@ -28,6 +28,7 @@ enum class Role : uint8_t {
   kForward = 1 << 4,   // a forward pass of the wrapped model begins
   kTransfer = 1 << 5,  // Gloo's thread carries a collective out: "gloo:all_reduce"
   kReceive = 1 << 6,   // something is received from one rank: "c10d::recv_"
+  kWait = 1 << 7,      // the thread waits for a collective or a transfer, and does nothing else
 };
 
 // Of a task's name alone.

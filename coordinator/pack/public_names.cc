@@ -37,6 +37,7 @@ lttng-sessiond
 lttng-consumerd
 lttng-relayd
 garbage collection
+Work.wait
 generation
 accelerator initialised: cpu
 accelerator initialised: cuda

@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 
 import torch_program
+from torch_garbage_test import Spans
 from torch_program import TORCH_PYTHON, TorchProgram, planted
 
 
@@ -81,6 +82,48 @@ class ProcessGroups(TorchProgram):
         # The buffers' two, and two of the program's; but not where names give the group.
         self.assertGreater(kinds[False], 2)
         self.assertLess(abs(kinds[True] - 4 * kinds[False]), 8)
+
+    def test_a_wait_is_a_task_also_where_it_fails(self):
+        process = self.start(
+            """
+            import sys
+            import torch.distributed as dist
+            dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+
+            def fails(work):
+                torch.ones(4).sin()
+                raise ValueError
+
+            def within(work):  # as a signal's handler may
+                dist.all_reduce(torch.ones(4))
+                torch.ones(4).cos()
+
+            waits = sys.modules["syncline_torch"].start.hook.waits
+            while not ended.is_set():
+                step()
+                dist.all_reduce(torch.ones(4))
+                work = dist.all_reduce(torch.ones(4), async_op=True)
+                torch.ones(4).atan()
+                assert work.wait()
+                waits.make(within)(work)
+                try:
+                    waits.make(fails)(work)
+                except ValueError:
+                    pass
+            """
+        )
+        spans = Spans(self, self.record())
+        self.end(process)
+        around = {}
+        for _, domain, name, outer, _, _ in spans.done:
+            around.setdefault((domain, name), []).append(outer)
+        waits = around["PyTorch", "Work.wait"]
+        atans = around["PyTorch", "aten::atan"]
+        self.assertGreater(len(atans), 5)
+        self.assertLess(abs(len(waits) - 4 * len(atans)), 5)
+        self.assertEqual({outer for outer in waits + atans}, {()})
+        for name in "aten::sin", "aten::cos":
+            self.assertEqual({outer for outer in around["PyTorch", name]}, {("Work.wait",)})
 
     def test_what_is_hushed_in_a_backward_pass_leaves_one_observer(self):
         # As a transfer there does: autograd puts a thread's observers back when a node ends.

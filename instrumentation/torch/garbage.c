@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libsyncline_torch.so, the tasks of the hook's own: garbage collections, and marks.
- *
- * They are written by the ITT collector that the program has, to which this file is one more static
- * part (itt/itt_abi.h): the collector keeps one stack of open tasks for each thread, so that these
- * nest with PyTorch's operators, and have a domain of their own, which torch._C._itt's have not.
+/* libsyncline_torch.so: Python's garbage collections as tasks (tasks.h).
  *
  * What CPython calls at each collection is a C function, not Python. Signals that come during a
  * collection are handled at the next bytecode: in a callback in Python that would be there, and
@@ -11,76 +7,17 @@
  * too. Python's headers are not needed: what is used of them is in the stable ABI, and is called
  * through pointers, so that one library serves every version.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <string.h>
 
 #include "instrumentation/block/block.h"
-#include "instrumentation/itt/itt_abi.h"
+#include "instrumentation/torch/tasks.h"
 #include "instrumentation/torch/watch.h"
 
-/* ---- tasks */
-
-static const struct itt_id no_id;
-
-/* What the collector fills in; NULL where it does not take a call. */
-static struct {
-  struct itt_domain* (*domain_create)(const char*);
-  struct itt_string_handle* (*string_handle_create)(const char*);
-  void (*task_begin)(const struct itt_domain*, struct itt_id, struct itt_id,
-                     struct itt_string_handle*);
-  void (*task_end)(const struct itt_domain*);
-  void (*metadata_add)(const struct itt_domain*, struct itt_id, struct itt_string_handle*, int,
-                       size_t, void*);
-} itt;
-
-#define ENTRY(call) \
-  { "__itt_" #call, (void**)(void*)&itt.call, NULL, NULL, ITT_GROUP_STRUCTURE }
-static struct itt_api_info api[] = {
-    ENTRY(domain_create), ENTRY(string_handle_create), ENTRY(task_begin),
-    ENTRY(task_end),      ENTRY(metadata_add),         {NULL, NULL, NULL, NULL, 0},
-};
-static struct itt_global global = {
-    .version_major = 3, .mutex = PTHREAD_MUTEX_INITIALIZER, .api_list = api};
-
+static const struct itt_id kNoId;
+static const struct syncline_torch_itt* itt;
 static struct itt_domain* python_domain;
-static struct itt_domain* own_domain;
 static struct itt_string_handle* collection_name;
 static struct itt_string_handle* generation_key;
-
-SYNCLINE_EXPORT int syncline_torch_tasks_start(const char* collector) {
-  if (global.library) return generation_key ? 0 : -1;
-  global.library = dlopen(collector, RTLD_LAZY);
-  if (!global.library) return -1;
-  void (*init)(struct itt_global*, int);
-  *(void**)&init = dlsym(global.library, "__itt_api_init");
-  if (!init) return -1;
-  memcpy(global.magic, ITT_MAGIC, sizeof global.magic);
-  init(&global, ITT_GROUP_ALL);
-  if (!itt.domain_create || !itt.string_handle_create || !itt.task_begin || !itt.task_end ||
-      !itt.metadata_add) {
-    return -1;
-  }
-  python_domain = itt.domain_create("python");
-  own_domain = itt.domain_create("syncline");
-  collection_name = itt.string_handle_create("garbage collection");
-  if (python_domain && own_domain && collection_name) {
-    generation_key = itt.string_handle_create("generation"); /* last: it says that all is there */
-  }
-  return generation_key ? 0 : -1;
-}
-
-SYNCLINE_EXPORT int syncline_torch_mark(const char* text) {
-  struct syncline_thread* thread = syncline_thread_self();
-  struct itt_string_handle* name = generation_key ? itt.string_handle_create(text) : NULL;
-  if (!thread || !name) return 0;
-  itt.task_begin(own_domain, no_id, no_id, name);
-  const int recorded = *syncline_gate != 0 && thread->session != 0;
-  itt.task_end(own_domain);
-  return recorded;
-}
-
-/* ---- garbage collections */
 
 static struct {
   struct syncline_torch_gc_python api;
@@ -101,7 +38,7 @@ static void Spent(uint64_t ticks) {
 
 static void End(void) {
   begun = collecting = 0;
-  itt.task_end(python_domain);
+  itt->task_end(python_domain);
 }
 
 static void CollectionBegins(void* info, uint64_t entered) {
@@ -113,10 +50,10 @@ static void CollectionBegins(void* info, uint64_t entered) {
   long generation = number ? python.api.long_as_long(number) : -1;
   if (generation < 0) python.api.err_clear();
   begin_ticks = syncline_cost_ticks() - entered;
-  itt.task_begin(python_domain, no_id, no_id, collection_name);
+  itt->task_begin(python_domain, kNoId, kNoId, collection_name);
   if (generation < 0) return;
   uint32_t value = (uint32_t)generation;
-  itt.metadata_add(python_domain, no_id, generation_key, ITT_METADATA_U32, 1, &value);
+  itt->metadata_add(python_domain, kNoId, generation_key, ITT_METADATA_U32, 1, &value);
 }
 
 /* gc.callbacks's contract: (phase, info). Whoever finds it in the list may call it with anything,
@@ -157,7 +94,12 @@ SYNCLINE_EXPORT const void* syncline_torch_gc_start(
   for (size_t i = 0; i < sizeof *functions / sizeof *each; i++) {
     if (!each[i]) return NULL;
   }
-  if (!generation_key) return NULL;
+  itt = syncline_torch_itt();
+  if (!itt) return NULL;
+  python_domain = itt->domain_create("python");
+  collection_name = itt->string_handle_create("garbage collection");
+  generation_key = itt->string_handle_create("generation");
+  if (!python_domain || !collection_name || !generation_key) return NULL;
   python.api = *functions;
   python.none = none;
   return &method;

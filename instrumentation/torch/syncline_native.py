@@ -50,6 +50,8 @@ def load(directory):
         ("spent", None, [u64]),
         ("tasks_start", ctypes.c_int, [text]),
         ("mark", ctypes.c_int, [text]),
+        ("wait_begin", None, []),
+        ("wait_end", None, []),
         ("gc_start", ctypes.c_void_p, [ctypes.c_void_p] * 2),
         ("gc_put", None, [ctypes.py_object] * 2),
         ("gc_take", ctypes.c_int, [ctypes.py_object] * 2),

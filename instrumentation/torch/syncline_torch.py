@@ -9,7 +9,7 @@ bytecodes:
   - process groups are announced with their ranks and sequence numbers, again twice a second;
   - collectives and transfers that the program asks for are announced with what PyTorch's observer
     does not tell: group, number, peer, tag, bytes; of broadcasts also the root, and of those of
-    DistributedDataParallel's buffers;
+    DistributedDataParallel's buffers; waits for them are tasks (syncline_waits.py);
   - Python's garbage collections become tasks, and that PyTorch has initialised an accelerator;
   - where the threads that train stand in Python, ten times a second (syncline_places.py).
 Recording or not, it says where Python's threads stand when the agent asks (syncline_stacks.py).
@@ -24,7 +24,6 @@ always wins: PyTorch has room for one observer a thread, so ours leaves before t
 import atexit
 import os
 import sys
-import weakref
 from time import monotonic_ns
 
 import syncline_places
@@ -32,6 +31,7 @@ from syncline_accelerators import Accelerators
 from syncline_garbage import Garbage
 from syncline_operators import Operators
 from syncline_stacks import Stacks
+from syncline_waits import Waits
 
 DONE, LATER = 0, 1
 
@@ -122,7 +122,7 @@ class Hook:
         self.awake = False  # and that matters: while it is recorded
         self.step_hook = StepHook(self)
         self.compiling = bool  # () -> whether torch.compile reads our code rather than runs it
-        self.transfers = {}  # id of a Work -> (weak reference, id of the transfer, from anybody?)
+        self.waits = Waits(native, self._try)
         self.usable = True
         self.kineto = None
 
@@ -234,7 +234,7 @@ class Hook:
     def _undo(self):
         self.patches.undo()
         self.distributed = None
-        self.transfers = {}
+        self.waits.forget()
         self.awake = False
 
     def _step_is_over(self):
@@ -322,7 +322,7 @@ class Hook:
         package = sys.modules["torch.distributed"]
         coalesced = self._make_rooted(lambda arguments: arguments[3])
         self.patches.put(package, "_broadcast_coalesced", coalesced)
-        self.patches.put(distributed.Work, "wait", self._make_wait)
+        self.patches.put(distributed.Work, "wait", self.waits.make)
         self.distributed = distributed  # last: what a signal's handler interrupts is done again
 
     def _name(self, group):
@@ -400,7 +400,7 @@ class Hook:
                     spent = monotonic_ns() - begin
                     work = original(group, *arguments, **named)
                     begin = monotonic_ns()
-                    self._try(self._keep, work, begun, name == "recv_anysource")
+                    self._try(self.waits.expect, work, begun, name == "recv_anysource")
                     return work
                 finally:
                     if not inner:
@@ -420,37 +420,6 @@ class Hook:
         tag = named.get("tag", arguments[-1])
         size = bytes_of(arguments[0])
         return self.native.transfer_begin(self._name(group), name, peer, tag, size)
-
-    def _source(self, work):
-        """The rank in the group that it came from, once it is there; -1: unknown."""
-        rank = self._try(lambda: work._source_rank())
-        return -1 if rank is None else rank
-
-    def _keep(self, work, transfer, any_source):
-        key = id(work)
-        forget = self.transfers.pop
-
-        def gone(reference):
-            kept = self.transfers.get(key)
-            if kept is not None and kept[0] is reference:
-                forget(key, None)
-
-        # The last: since when the program waits.
-        self.transfers[key] = [weakref.ref(work, gone), transfer, any_source, None]
-
-    def _make_wait(self, original):
-        def wait(work, *arguments, **named):
-            kept = self.transfers.get(id(work)) if self.transfers else None
-            if kept is not None and kept[3] is None:  # one that failed waits on in the next
-                kept[3] = monotonic_ns()
-            result = original(work, *arguments, **named)
-            kept = self.transfers.pop(id(work), None)
-            if kept is not None and kept[0]() is work:
-                waited = monotonic_ns() - kept[3] if kept[3] is not None else 0
-                self.native.transfer_end(kept[1], self._source(work) if kept[2] else -1, waited)
-            return result
-
-        return wait
 
     # ---- exit and fork
 
@@ -473,7 +442,7 @@ class Hook:
         self.native.gc_forked()
         self.accelerators.generation = 0
         self.operators.after_fork()
-        self.transfers = {}
+        self.waits.forget()
         self.stacks.after_fork()
         self.native.again()
 

@@ -124,13 +124,17 @@ void syncline_torch_transfer_end(uint64_t id, int32_t peer, uint64_t waited_ns);
 /* The hook itself took so long, measured by itself: part of the process's cost. */
 void syncline_torch_spent(uint64_t ns);
 
-/* ---- tasks of the hook's own: garbage.c. */
+/* ---- tasks of the hook's own: tasks.c, and garbage.c from gc_start on. */
 
 /* Before the others; `collector` is the file that INTEL_LIBITTNOTIFY64 names. 0, or -1: there are
  * none. */
 int syncline_torch_tasks_start(const char* collector);
 /* A task of no length, of the domain "syncline". 1: it is in the recording. */
 int syncline_torch_mark(const char* text);
+/* This thread waits for a collective or a transfer: a task "Work.wait" of the domain "PyTorch",
+ * unless it lies in one. Both do nothing where there are no tasks. */
+void syncline_torch_wait_begin(void);
+void syncline_torch_wait_end(void);
 
 /* PyUnicode_AsUTF8AndSize, PyErr_Clear, Py_IncRef, PyDict_GetItemString, PyLong_AsLong,
  * PyList_Size, PyList_GetItem, PyList_SetSlice, PyList_Append. */

@@ -36,6 +36,7 @@ BLOCKED = (5, 5, 5, 20, 0, 3)
 EACH = (5, 5, 5, 5, 0, 4)
 JOINED = (5, 5, 5, 5, 0, 5)
 SILENT = (5, 5, 5, 5, 0, 6)
+BESIDE = (5, 0, 5, 15, 0, 7)
 # A sleep lasts longer than it should, and what has to be done meanwhile takes time on two cores.
 NEAR_MS = 3
 NEAR_BOTH_MS = 5  # of two recordings
@@ -96,6 +97,7 @@ def answers(fleet):
             ("each", EACH),
             ("joined", JOINED),
             ("silent", SILENT),
+            ("beside", BESIDE),
         )
     }
 
@@ -192,6 +194,15 @@ def test_what_a_rank_does_behind_a_collective_is_its_own_work(answers):
     assert (named["rank"], named["late"]) == (0, True), named
     assert abs(named["lead_ns"]["est"] / 1e6 - 20) < NEAR_MS, named
     assert named["python"]["place"].startswith("main ("), named
+
+
+def test_what_a_rank_does_beside_a_collective_is_its_own_work(answers):
+    _, told, _ = answers["beside"]
+    (named,) = told["verdict"]["ranks"]
+    assert (named["rank"], named["late"]) == (1, True), named
+    assert abs(named["lead_ns"]["est"] / 1e6 - 15) < NEAR_MS, named
+    first = told["ranks"][0]["parts"]
+    assert first["host_code_ns"] / 1e6 > 9, first
 
 
 def test_a_pipeline_is_followed_from_stage_to_stage(fleet, answers):

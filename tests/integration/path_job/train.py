@@ -11,7 +11,8 @@ The first four are milliseconds. With HOW 1 they are the stages of a pipeline in
 loader rank 0 sends to rank 1, which sleeps and sends back. With 2 the first collective is a
 broadcast. With 3 it is no operator that takes a rank's second time: the program is blocked in the
 kernel meanwhile (block.c). With 4 they also reduce 18 small tensors, one after the other; with 5
-the same as one. With 6 rank 0 is silent for 20 ms behind the last collective. A line on standard
+the same as one. With 6 rank 0 is silent for 20 ms behind the last collective. With 7 both are
+silent for 10 ms beside the second one, before they wait for it. A line on standard
 output is the ranks' own count: the mode and how long its steps took, by their own clock.
 """
 
@@ -23,7 +24,7 @@ import torch
 import torch.distributed as dist
 
 EVERY = 20  # steps to a line
-PIPELINE, BROADCAST, BLOCKED, EACH, JOINED, SILENT = 1, 2, 3, 4, 5, 6
+PIPELINE, BROADCAST, BLOCKED, EACH, JOINED, SILENT, BESIDE = 1, 2, 3, 4, 5, 6, 7
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -114,7 +115,10 @@ def main():
                 block(int(phases[2 * rank + 1]))
             else:
                 Sleep.apply(small, seconds)
-            dist.all_reduce(small)
+            second = dist.all_reduce(small, async_op=True)
+            if phases[5] == BESIDE:
+                time.sleep(0.01)
+            second.wait()
         if phases[4] > 0:
             dist.all_reduce(large)
         if phases[5] in (EACH, JOINED):
