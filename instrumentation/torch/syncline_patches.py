@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the hook (syncline_torch.py) changes in PyTorch while something is recorded."""
 
+import sys
+
+
+def leave_out(function):
+    """torch.compile neither reads the function nor what it calls: a compiled program calls it as it
+    is, as torch.compiler.disable makes it, which imports far more than a guest may. What is wrapped
+    here is PyTorch's C++, which torch.compile does not read either."""
+    function._torchdynamo_disable = True
+    frames = getattr(getattr(sys.modules.get("torch._C"), "_dynamo", None), "eval_frame", None)
+    strategy = getattr(frames, "_FrameExecStrategy", None)
+    if strategy is not None:
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(function.__code__, strategy(skip, skip))
+    elif hasattr(frames, "skip_code"):  # before PyTorch 2.7
+        frames.skip_code(function.__code__)
+
 
 class Patches:
     """Attributes that are something else for a while."""
@@ -18,6 +34,7 @@ class Patches:
         wrapper.__name__ = name
         wrapper.__doc__ = getattr(original, "__doc__", None)
         wrapper.__wrapped__ = original
+        leave_out(wrapper)
         setattr(owner, name, wrapper)
         self._made.append((owner, name, wrapper, as_found))
 
