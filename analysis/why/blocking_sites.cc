@@ -88,7 +88,12 @@ struct AtSite {
 
 }  // namespace
 
-std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
+bool SaysWaits(const RankSilences& rank) {
+  return std::any_of(rank.silences.begin(), rank.silences.end(),
+                     [](const Silence& silence) { return silence.is_wait; });
+}
+
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns, bool all_said,
                              std::set<Site>* small) {
   std::map<Site, AtSite> of_all;
   std::set<Site> shown;  // by one rank
@@ -108,7 +113,8 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
     }
   }
   for (const auto& [site, at] : of_all) {
-    if (!at.weights.Waits() && !at.ShowsWaits() && !shown.contains(site)) continue;
+    const bool weighs = !all_said && at.weights.Waits();
+    if (!weighs && !at.ShowsWaits() && !shown.contains(site)) continue;
     if (at.weights.pending_ns * 1000 >= total_ns * kShareMinPerMille) {
       sites.insert(site);
     } else if (small != nullptr) {

@@ -28,8 +28,14 @@ struct RankSilences {
 // And the site holds at least 0.5 % of `total_ns`, the time of all ranks.
 // `small`, if it is given: sites that fulfil all but the last.
 // Sites of which the program says that it waits there (Silence::is_wait) are always among them.
-std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns,
+// `all_said`: the drivers say where they wait (they may also wait in a future of PyTorch's): then
+// only what those 8 silences or more show counts besides, for of many collectives under way one
+// often ends by chance as a silence does.
+std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns, bool all_said,
                              std::set<Site>* small = nullptr);
+
+// The program said so of one of these.
+bool SaysWaits(const RankSilences& rank);
 
 // In how much of the silences at these sites a collective was pending.
 int64_t PendingNs(const RankSilences& rank, const std::set<Site>& sites);

@@ -25,7 +25,7 @@ TEST(BlockingSites, ASilenceThatEndsAsACollectiveLeavesIsAWait) {
   const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 40 * kMs}};
   const auto silences = Pause(5 * kMs, 40 * kMs + 100 * kUs, {0});
   const RankSilences rank{silences, entries};
-  const std::set<Site> sites = BlockingSites({&rank, 1}, 100 * kMs);
+  const std::set<Site> sites = BlockingSites({&rank, 1}, 100 * kMs, false);
   ASSERT_EQ(sites.size(), 1);
   const std::vector<Wait> waits = WaitsOf(rank, sites, 1);
   ASSERT_EQ(waits.size(), 1);
@@ -37,7 +37,7 @@ TEST(BlockingSites, ALateWordOfTheLeaveIsStillAWait) {
   const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 44 * kMs}};
   const auto silences = Pause(5 * kMs, 40 * kMs, {0});
   const RankSilences rank{silences, entries};
-  EXPECT_EQ(BlockingSites({&rank, 1}, 100 * kMs).size(), 1);
+  EXPECT_EQ(BlockingSites({&rank, 1}, 100 * kMs, false).size(), 1);
 }
 
 // `all_reduce(async_op=True)`, own work that ends whenever it ends, `wait()`.
@@ -49,7 +49,7 @@ TEST(BlockingSites, WhereTheProgramSaysThatItWaitsNothingIsLearnt) {
       {12 * kMs, 18 * kMs, {kAfter, kNoTask, kBefore}, true, {0}},
       {60 * kMs, 61 * kMs, {kAfter, kNoTask, kBefore}, true, {}}};
   const RankSilences rank{silences, entries};
-  const std::set<Site> sites = BlockingSites({&rank, 1}, 10'000 * kMs);
+  const std::set<Site> sites = BlockingSites({&rank, 1}, 10'000 * kMs, false);
   ASSERT_EQ(sites, std::set<Site>({silences[1].site}));
   const std::vector<Wait> waits = WaitsOf(rank, sites, 1);
   ASSERT_EQ(waits.size(), 1);
@@ -85,21 +85,21 @@ TEST(BlockingSites, OneRankThatAlwaysWaitsThereShowsTheSite) {
     waiting.push_back(Pause(at_ns, at_ns + 5 * kMs, {i})[0]);
   }
   const RankSilences ranks[] = {{logging, entries}, {waiting, entries}};
-  EXPECT_EQ(BlockingSites(ranks, 1'600 * kMs).size(), 1);
-  EXPECT_TRUE(BlockingSites({ranks, 1}, 800 * kMs).empty());
+  EXPECT_EQ(BlockingSites(ranks, 1'600 * kMs, false).size(), 1);
+  EXPECT_TRUE(BlockingSites({ranks, 1}, 800 * kMs, false).empty());
   const std::span<const Silence> seven = std::span(waiting).first(7);
   const RankSilences few[] = {{logging, entries}, {seven, entries}};
-  EXPECT_TRUE(BlockingSites(few, 1'600 * kMs).empty());
+  EXPECT_TRUE(BlockingSites(few, 1'600 * kMs, false).empty());
 }
 
 TEST(BlockingSites, ASilenceThatEndsAnywhereOrIsShortIsNone) {
   const std::vector<CollectiveEntry> entries = {{0, 1, 0, 10 * kMs, 20 * kMs}};
   const auto far = Pause(5 * kMs, 40 * kMs, {0});
   const RankSilences rank{far, entries};
-  EXPECT_TRUE(BlockingSites({&rank, 1}, 100 * kMs).empty());
+  EXPECT_TRUE(BlockingSites({&rank, 1}, 100 * kMs, false).empty());
   const auto near = Pause(15 * kMs, 20 * kMs, {0});
   const RankSilences other{near, entries};
-  EXPECT_TRUE(BlockingSites({&other, 1}, 10'000 * kMs).empty());  // 0.05 % of the time
+  EXPECT_TRUE(BlockingSites({&other, 1}, 10'000 * kMs, false).empty());  // 0.05 % of the time
 }
 
 // A collective each 100 ms, entered at its begin, left `left_ms` behind that; silent as long as
@@ -131,9 +131,27 @@ TEST(BlockingSites, WhatFollowsTheLeavesWaitsForThem) {
     working.Add(left_ns, 30 * kMs + up_to(3 * kMs));
   }
   const RankSilences waits = waiting.ranks();
-  EXPECT_EQ(BlockingSites({&waits, 1}, 4'000 * kMs).size(), 1);
+  EXPECT_EQ(BlockingSites({&waits, 1}, 4'000 * kMs, false).size(), 1);
   const RankSilences works = working.ranks();
-  EXPECT_TRUE(BlockingSites({&works, 1}, 4'000 * kMs).empty());
+  EXPECT_TRUE(BlockingSites({&works, 1}, 4'000 * kMs, false).empty());
+}
+
+// Of many collectives under way one often ends by chance as a silence does.
+TEST(BlockingSites, WhereWaitsAreSaidChanceShowsNone) {
+  std::vector<CollectiveEntry> entries;
+  std::vector<Silence> silences;
+  for (uint32_t i = 0; i < 20; ++i) {
+    const int64_t at_ns = i * 100 * kMs;
+    const int64_t left_ns = i % 2 == 0 ? 20 * kMs : 10 * kMs;
+    entries.push_back({0, i, 0, at_ns, at_ns + left_ns});
+    silences.push_back(Pause(at_ns, at_ns + 20 * kMs, {i})[0]);
+  }
+  const RankSilences rank{silences, entries};
+  EXPECT_FALSE(SaysWaits(rank));
+  EXPECT_EQ(BlockingSites({&rank, 1}, 2'000 * kMs, false).size(), 1);
+  EXPECT_TRUE(BlockingSites({&rank, 1}, 2'000 * kMs, true).empty());
+  silences[0].is_wait = true;
+  EXPECT_TRUE(SaysWaits({silences, entries}));
 }
 
 // One rank comes 20 ms later than the other, always alike; both compute without operators behind
@@ -148,8 +166,8 @@ TEST(BlockingSites, RanksTogetherShowASiteThatNoneShows) {
     late.Add(kMs, kMs + behind_ns());
   }
   const RankSilences ranks[] = {early.ranks(), late.ranks()};
-  EXPECT_EQ(BlockingSites(ranks, 8'000 * kMs).size(), 1);
-  EXPECT_TRUE(BlockingSites({ranks, 1}, 4'000 * kMs).empty());
+  EXPECT_EQ(BlockingSites(ranks, 8'000 * kMs, false).size(), 1);
+  EXPECT_TRUE(BlockingSites({ranks, 1}, 4'000 * kMs, false).empty());
 }
 
 }  // namespace

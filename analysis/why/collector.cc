@@ -112,7 +112,8 @@ NameId Collector::ShapeOf(const timeline::Span& span) {
 }
 
 void Collector::Count(const timeline::Span& span, uint8_t roles, Thread* thread) const {
-  if (span.clipped_end || marks_[span.category]) return;
+  // Who waits has not moved on, though the wait may end by a timeout.
+  if (span.clipped_end || marks_[span.category] || IsIn(roles, Role::kWait)) return;
   thread->last_call_ns =
       thread->calls == 0 ? span.node_end.ns : std::max(thread->last_call_ns, span.node_end.ns);
   ++thread->calls;

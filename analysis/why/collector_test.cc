@@ -119,6 +119,15 @@ TEST_F(CollectorTest, ThreadsThatNeitherLaunchNorStepNorTransferAreDropped) {
   EXPECT_EQ(collected.processes[0].launches(), 0u);
 }
 
+// One that ends by a timeout, again and again.
+TEST_F(CollectorTest, AWaitIsNoCallByWhichAJobMovesOn) {
+  collector_.OnSpanEnd(Span(kDriver, "c10d::allreduce_", 1, 2));
+  collector_.OnSpanEnd(Span(kDriver, "Work.wait", 3, 500));
+  const Collected collected = collector_.Take();
+  EXPECT_EQ(collected.processes[0].calls, 1u);
+  EXPECT_EQ(collected.processes[0].last_call_ns, 2);
+}
+
 TEST_F(CollectorTest, WhereThreadsStandIsNoTask) {
   collector_.OnSpanEnd(Span(kOther, "python 10: g (a.py:9)", 700, 701, "syncline"));
   collector_.OnSpanEnd(Span(kOther, "python 10: f (a.py:3)", 650, 651, "syncline"));

@@ -364,6 +364,28 @@ TEST(Work, WhatFetchesABatchIsInputHoweverItDoesSo) {
   EXPECT_TRUE(DifferencesOf(ranks, 1, 100, 10'000, kNames).empty());
 }
 
+// Who only reduces to another rank need not wait for that.
+TEST(Work, AWaitIsNoWork) {
+  const std::vector<std::string> all_names = {"", "PyTorch", "aten::conv2d", "Work.wait"};
+  const TaskNames names(all_names);
+  std::vector<TaskSpan> spans;
+  std::vector<TaskSpan> others;
+  std::vector<OwnInterval> steps;
+  for (int64_t i = 0; i < 100; ++i) {
+    for (std::vector<TaskSpan>* one : {&spans, &others}) {
+      TaskSpan span = At(2, i * 100, i * 100 + 40);
+      span.category = 1;
+      one->push_back(span);
+    }
+    TaskSpan wait = At(3, i * 100 + 50, i * 100 + 80);
+    wait.category = 1;
+    others.push_back(wait);
+    steps.push_back({i * 100, i * 100 + 100});
+  }
+  const std::vector<WorkDone> ranks = {WorkOf(spans, steps, names), WorkOf(others, steps, names)};
+  EXPECT_TRUE(DifferencesOf(ranks, 1, 100, 10'000, all_names).empty());
+}
+
 TEST(Work, ALoggedValueNowAndThenIsTheSameWork) {
   const TaskNames names(kNames);
   std::vector<TaskSpan> spans;

@@ -22,9 +22,10 @@ constexpr std::string_view kCalls = " > ";
 constexpr std::string_view kCaller = " < ";
 constexpr std::string_view kNoFrame = "-";
 
+constexpr std::string_view kDataParallel = "DistributedDataParallel";
 constexpr std::array<std::string_view, 8> kContainers = {
-    "DistributedDataParallel", "FSDP::",    "_c10d_functional", "c10d::", "Optimizer",
-    "autograd::engine",        "enumerate", "torch.distributed"};
+    kDataParallel, "FSDP::",           "_c10d_functional", "c10d::",
+    "Optimizer",   "autograd::engine", "enumerate",        "torch.distributed"};
 
 // PyTorch calls the derivative of an operator by its class: "MulBackward0".
 bool IsDerivative(std::string_view name) {
@@ -105,6 +106,7 @@ TaskNames::TaskNames(std::span<const std::string> names) {
     preparations_.push_back(IsPrimitive(name) && !IsExecution(name));
     marks_.push_back(analysis::IsMark(name));
     collections_.push_back(name == kCollection);
+    waits_unsaid_ |= name.starts_with(kDataParallel);
   }
 }
 

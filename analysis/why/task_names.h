@@ -63,6 +63,8 @@ class TaskNames {
   bool Works(const TaskSpan& span) const {
     return Is(span.name, Role::kOperator) || primitives_[span.category];
   }
+  // Threads wait in C++, too, where no task says so: DistributedDataParallel.
+  bool waits_unsaid() const { return waits_unsaid_; }
   bool IsMark(NameId category) const { return marks_[category]; }
   // A primitive that is made, or looked up in a cache.
   bool IsPreparation(NameId category) const { return preparations_[category]; }
@@ -76,6 +78,7 @@ class TaskNames {
   std::vector<bool> preparations_;
   std::vector<bool> marks_;
   std::vector<bool> collections_;
+  bool waits_unsaid_ = false;
 };
 
 }  // namespace syncline::analysis::why

@@ -132,7 +132,7 @@ WorkDone WorkOf(std::span<const TaskSpan> spans, std::span<const OwnInterval> st
     while (step < steps.size() && steps[step].end_ns <= span.begin_ns) ++step;
     if (step == steps.size()) break;
     if (span.begin_ns < steps[step].begin_ns || loads || names.IsMark(span.category) ||
-        names.IsPreparation(span.category)) {
+        names.IsPreparation(span.category) || names.Is(span.name, Role::kWait)) {
       continue;
     }
     const auto add = [&](const Key& key, Counted* counted) {
