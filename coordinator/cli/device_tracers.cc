@@ -44,6 +44,12 @@ std::vector<std::string> PlanDevices(const Environment& current,
   const std::string refused =
       TakeUnlessSet(current, kCudaVariable, injected, "what CUDA devices do", set);
   if (!refused.empty()) said.push_back(refused);
+  if (!IsSet(current, kLevelZeroVariable)) {
+    set->insert_or_assign(kLevelZeroVariable, std::string("1"));
+  } else if (const std::string& own = current.at(kLevelZeroVariable); own != "1") {
+    said.push_back(absl::StrCat(
+        "what Level Zero's devices do is not recorded: ", kLevelZeroVariable, " is ", own));
+  }
   return said;
 }
 
@@ -52,7 +58,8 @@ std::string DeviceLines(const std::filesystem::path& library_directory) {
   const std::string injected = ShellQuoted((library_directory / kCudaFile).string());
   return absl::StrCat("case \":${", kOpenClVariable, ":-}:\" in *:", layer, ":*) ;; *) export ",
                       kOpenClVariable, "=\"${", kOpenClVariable, ":+$", kOpenClVariable, ":}\"",
-                      layer, " ;; esac\n", LineUnlessSet(kCudaVariable, injected));
+                      layer, " ;; esac\n", LineUnlessSet(kCudaVariable, injected),
+                      LineUnlessSet(kLevelZeroVariable, "1"));
 }
 
 std::vector<std::string> PlanNccl(const Environment& current,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `syncline run --devices` and `--nccl`: the environment by which the loaders of OpenCL and CUDA,
-// and NCCL, take in our tracers. What the user has there stays: a list is appended to, of a
-// variable that holds one path only, ours gives way.
+// and NCCL, take in our tracers; that of Level Zero is preloaded, and its loader's tracing layer
+// switched on. What the user has there stays: a list is appended to, of a variable that holds one
+// value only, ours gives way.
 #ifndef SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
 #define SYNCLINE_COORDINATOR_CLI_DEVICE_TRACERS_H_
 
@@ -13,9 +14,11 @@
 
 namespace syncline::cli {
 
-inline constexpr char kOpenClVariable[] = "OPENCL_LAYERS";        // a list, by colons
-inline constexpr char kCudaVariable[] = "CUDA_INJECTION64_PATH";  // one path
-inline constexpr char kNcclVariable[] = "NCCL_PROFILER_PLUGIN";   // one path, or a name
+inline constexpr char kOpenClVariable[] = "OPENCL_LAYERS";               // a list, by colons
+inline constexpr char kCudaVariable[] = "CUDA_INJECTION64_PATH";         // one path
+inline constexpr char kLevelZeroVariable[] = "ZE_ENABLE_TRACING_LAYER";  // 1: on
+inline constexpr char kLevelZeroFile[] = "libsyncline_level_zero.so";    // to be preloaded
+inline constexpr char kNcclVariable[] = "NCCL_PROFILER_PLUGIN";          // one path, or a name
 
 // Adds to `set` what is to be set; what is said of it, a line each.
 std::vector<std::string> PlanDevices(const Environment& current,

@@ -65,8 +65,8 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
                     "Also run PyTorch's own profiler while it is recorded: shapes, GPU kernels "
                     "(experimental). High overhead: see docs/pytorch.md");
   command->add_flag("--devices", arguments->options.devices,
-                    "Also record what devices do in programs without a framework: OpenCL, CUDA. "
-                    "PyTorch's own: --kineto. See docs/devices.md");
+                    "Also record what devices do in programs without a framework: OpenCL, CUDA, "
+                    "Level Zero. PyTorch's own: --kineto. See docs/devices.md");
   command->add_flag("--nccl", arguments->options.nccl,
                     "Also record when GPUs work at the collectives of NCCL (2.28 to 2.30) or RCCL: "
                     "whom ranks wait for. No profiler is needed. See docs/nccl.md");

@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/launcher.h"
@@ -148,6 +149,17 @@ absl::Status CheckRunOptions(const RunOptions& options) {
   return absl::OkStatus();
 }
 
+namespace {
+
+std::vector<std::string> Preloads(const RunOptions& options, const RunPlace& place) {
+  std::vector<std::string> libraries;
+  if (options.messages) libraries.push_back((place.library_directory / kPreloadFile).string());
+  if (options.devices) libraries.push_back((place.library_directory / kLevelZeroFile).string());
+  return libraries;
+}
+
+}  // namespace
+
 EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& current,
                                 const RunPlace& place) {
   EnvironmentPlan plan;
@@ -160,14 +172,13 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
   };
   if (options.devices) warn(PlanDevices(current, place.library_directory, &plan.set));
   if (options.nccl) warn(PlanNccl(current, place.library_directory, &plan.set));
-  if (options.messages) {
-    const std::string library = (place.library_directory / kPreloadFile).string();
-    const auto preloaded = current.find(kPreloadVariable);
-    const std::string own = preloaded == current.end() ? "" : preloaded->second;
-    if (AppendPreload(own, library) != own) {
-      plan.set[kPreloadVariable] = AppendPreload(own, library);
-    }
+  const auto preloaded = current.find(kPreloadVariable);
+  const std::string own = preloaded == current.end() ? "" : preloaded->second;
+  std::string preload = own;
+  for (const std::string& library : Preloads(options, place)) {
+    preload = AppendPreload(preload, library);
   }
+  if (preload != own) plan.set[kPreloadVariable] = preload;
   const std::string python = (place.library_directory / kPythonFolder).string();
   if (!IsSet(current, kPythonVariable)) {
     plan.set[kPythonVariable] = python;
@@ -191,7 +202,7 @@ EnvironmentPlan PlanEnvironment(const RunOptions& options, const Environment& cu
 
 std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat format) {
   const std::string collector = (place.library_directory / kCollectorFile).string();
-  const std::string preload = (place.library_directory / kPreloadFile).string();
+  const std::string preload = absl::StrJoin(Preloads(options, place), ":");
   const std::string python = (place.library_directory / kPythonFolder).string();
   std::string lines;
   if (format == EnvFormat::kDocker) {
@@ -199,7 +210,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
     PlanCollectors({}, collector, options.also_collector, &values);
     values[SYNCLINE_TRACER_TIMEOUT_VARIABLE] = SYNCLINE_TRACER_TIMEOUT_MS;
     values[SYNCLINE_TRACER_NO_LIBRARIES_VARIABLE] = "1";
-    if (options.messages) values[kPreloadVariable] = preload;
+    if (!preload.empty()) values[kPreloadVariable] = preload;
     if (options.devices) PlanDevices({}, place.library_directory, &values);
     if (options.nccl) PlanNccl({}, place.library_directory, &values);
     for (const auto& [name, value] : values) {
@@ -218,7 +229,7 @@ std::string EnvLines(const RunOptions& options, const RunPlace& place, EnvFormat
   lines += CollectorLines(collector, options.also_collector);
   if (options.devices) lines += DeviceLines(place.library_directory);
   if (options.nccl) lines += NcclLines(place.library_directory);
-  if (options.messages) {
+  if (!preload.empty()) {
     absl::StrAppend(&lines, "export ", kPreloadVariable, "=\"${", kPreloadVariable, ":+$",
                     kPreloadVariable, ":}\"", ShellQuoted(preload), "\n");
   }

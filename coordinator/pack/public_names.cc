@@ -31,6 +31,7 @@ python3
 syncline
 syncline-agent
 syncline-torch
+syncline-ze
 syncline-kineto
 syncline-kinet
 lttng-sessiond

@@ -109,18 +109,6 @@ static void Calls(void* user, int domain, uint32_t id, const struct cupti_callba
 
 /* ---- finding it */
 
-static int IsFramework(struct dl_phdr_info* object, size_t bytes, void* found) {
-  (void)bytes;
-  static const char* const kTheirs[] = {"libtorch_", "libtensorflow", "libkineto", "xla_cuda",
-                                        "libjax",    "libpaddle",     "libmxnet"};
-  const char* name = strrchr(object->dlpi_name, '/');
-  name = name ? name + 1 : object->dlpi_name;
-  for (size_t i = 0; i < sizeof kTheirs / sizeof *kTheirs; i++) {
-    if (strncmp(name, kTheirs[i], strlen(kTheirs[i])) == 0) *(int*)found = 1;
-  }
-  return *(int*)found;
-}
-
 /* The folder of the program's runtime library. */
 static int TakeFolder(struct dl_phdr_info* object, size_t bytes, void* folder) {
   (void)bytes;
@@ -248,8 +236,7 @@ static void End(void) {
 
 /* The gate has opened. */
 static void Open(void) {
-  int theirs = 0;
-  dl_iterate_phdr(IsFramework, &theirs);
+  const int theirs = device_is_of_framework();
   const char* absence =
       theirs ? SOURCE ": left to the profiler of the program's framework" : Begin();
   on = !absence;

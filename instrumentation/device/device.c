@@ -3,6 +3,8 @@
 #include "instrumentation/device/device.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <string.h>
 
 #include "instrumentation/block/block.h"
 #include "instrumentation/block/enter.h"
@@ -127,4 +129,22 @@ void device_lost(const char* source, uint64_t count) {
   if (!thread) return;
   const uint32_t id = SynclineName(thread, source);
   SynclineLeave(thread, cost, tracer->lost(thread->key, id, count));
+}
+
+static int IsFramework(struct dl_phdr_info* object, size_t bytes, void* found) {
+  (void)bytes;
+  static const char* const kTheirs[] = {"libtorch_", "libtensorflow", "libkineto", "xla_cuda",
+                                        "libjax",    "libpaddle",     "libmxnet"};
+  const char* name = strrchr(object->dlpi_name, '/');
+  name = name ? name + 1 : object->dlpi_name;
+  for (size_t i = 0; i < sizeof kTheirs / sizeof *kTheirs; i++) {
+    if (strncmp(name, kTheirs[i], strlen(kTheirs[i])) == 0) *(int*)found = 1;
+  }
+  return *(int*)found;
+}
+
+int device_is_of_framework(void) {
+  int found = 0;
+  dl_iterate_phdr(IsFramework, &found);
+  return found;
 }

@@ -4,6 +4,7 @@
  *
  * opencl.c  libsyncline_opencl.so, a layer of OpenCL's loader (OPENCL_LAYERS)
  * cuda.c    libsyncline_cuda.so, which the CUDA driver loads (CUDA_INJECTION64_PATH)
+ * level_zero.c  libsyncline_level_zero.so, which is preloaded (LD_PRELOAD)
  * nccl.c    libsyncline_nccl.so, a profiler plugin of NCCL and RCCL (NCCL_PROFILER_PLUGIN)
  *
  * Threads: any. Not for signal handlers: neither of these libraries is called in one.
@@ -75,6 +76,8 @@ DEVICE_HIDDEN void device_spent(uint64_t ticks);
 DEVICE_HIDDEN void device_tracing(const char* source, enum syncline_device_tracing state);
 /* The gate has changed: says so for this process, as every other call would. */
 DEVICE_HIDDEN void device_follow(void);
+/* A framework is loaded that has a profiler of its own: the device is left to that. */
+DEVICE_HIDDEN int device_is_of_framework(void);
 /* So many pieces of work were done of which nothing more is known. */
 DEVICE_HIDDEN void device_lost(const char* source, uint64_t count);
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What devices do, recorded for real: OpenCL on a driver for CPUs, CUDA on a driver of the tests'.
+"""What devices do, recorded for real: OpenCL on a driver for CPUs, CUDA and Level Zero on drivers
+of the tests'.
 
-Usage: devices_test.py BUILD_DIRECTORY (opencl | cuda)
+Usage: devices_test.py BUILD_DIRECTORY (opencl | cuda | level_zero)
 """
 
 import collections
@@ -220,11 +221,61 @@ def cuda(work):
     assert "no libcupti.so is found" in losses(run)
 
 
+def level_zero_run(work, name, environment=None, arguments=()):
+    folder = os.path.join(work, name)
+    os.makedirs(folder)
+    place = os.path.join(BUILD, "tests", "fake_level_zero")
+    words = [SYNCLINE, "run", "--devices", "--", os.path.join(place, "level_zero_program"), folder]
+    driver = {"ZE_ENABLE_ALT_DRIVERS": os.path.join(place, "libfake_level_zero.so")}
+    program = started([*words, *arguments], folder, {**driver, **(environment or {})})
+    run = os.path.join(folder, "run")
+    syncline("record", "--for", "3s", "--out", run)
+    stop(folder, [program])
+    return run
+
+
+def level_zero(work):
+    run = level_zero_run(work, "all")
+    found = events(run)
+    refused = {
+        event["fields"]["launch"] for event in found if event["fields"].get("kind") == 0
+    }
+    pairs, lost = check_events([e for e in found if e["fields"].get("launch") not in refused])
+    (of,) = pairs.values()
+    assert len(of) > 1000 and lost < len(of) / 10, (len(of), lost)
+    assert max(event["fields"]["bound"] for event, _ in of) < 200_000
+    drawn = spans(run, run + "-out")
+    check_lanes(drawn)
+    immediate = [span for span in drawn if "immediate list" in span[1]]
+    wanted = {"copy": "step", "fill": "step"}
+    for thread in "01":
+        wanted |= {f"multiply_{thread}": "multiply", f"add_{thread}": "add"}
+    check_tasks(immediate, wanted)
+    executed = [span for span in drawn if "queue" in span[1]]
+    assert len(immediate) + len(executed) == len(drawn) and len({s[1] for s in executed}) == 1
+    assert {span[2] for span in executed} == {"copy", "fill", "multiply_2", "add_2"}
+    assert {span[5] for span in executed[COMMANDS_OF_STEP:]} == {"execute"}
+    for _, _, name, begin, end, _ in drawn:
+        length = {"multiply": 300, "add": 100}.get(name.split("_")[0], 20)
+        assert abs(end - begin - length) < 0.2, (name, end - begin)
+    # Each refused launch of the immediate lists is known to be one.
+    assert len(refused) > 100, len(refused)
+    (device,) = json.loads(syncline("report", run, "--json"))["devices"]
+    assert device["device"] == "Level Zero 0 Fake GPU" and len(device["steps"]) > 100, device
+    assert device["unfinished"] == lost, (device["unfinished"], lost)
+    run = level_zero_run(work, "old", arguments=["old"])
+    assert "whose time is not known" in losses(run), losses(run)
+    run = level_zero_run(work, "off", {"ZE_ENABLE_TRACING_LAYER": "0"})
+    assert "tracing layer is off" in losses(run)
+    run = level_zero_run(work, "torch", arguments=[os.path.join(FAKES, "libtorch_fake.so")])
+    assert "left to the profiler of the program's framework" in losses(run)
+
+
 def main():
     enter_namespaces()
     with tempfile.TemporaryDirectory(prefix="syncline-devices-") as work:
         os.environ["SYNCLINE_DATA_DIR"] = os.path.join(work, "data")
-        {"opencl": opencl, "cuda": cuda}[sys.argv[2]](work)
+        {"opencl": opencl, "cuda": cuda, "level_zero": level_zero}[sys.argv[2]](work)
     print("ok")
 
 

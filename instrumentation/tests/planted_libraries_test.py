@@ -17,7 +17,7 @@ import unittest
 
 LIBRARIES = []
 GLIBC_MAX = (2, 28)
-PRELOADED = {"libsyncline_net.so", "libsyncline_block.so"}
+PRELOADED = {"libsyncline_net.so", "libsyncline_block.so", "libsyncline_level_zero.so"}
 GLIBC_MAX_PRELOADED = (2, 17)
 NEEDED = {
     "libc.so.6",
@@ -31,6 +31,7 @@ EXPORTS = {
     "libsyncline_cuda.so": {"InitializeInjection"},
     "libsyncline_itt.so": {"__itt_api_init", "__itt_api_fini"},
     "libsyncline_itt_provider.so": {"syncline_itt_emit"},
+    "libsyncline_level_zero.so": {"zeInit", "zeInitDrivers"},
     "libsyncline_net.so": set(
         "accept accept4 close connect dup dup2 dup3 fcntl fcntl64 listen open read __read_chk "
         "readv recv __recv_chk recvfrom __recvfrom_chk recvmmsg recvmsg sem_timedwait send "
