@@ -342,7 +342,8 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
   if (const auto preload = plan.set.find(kPreloadVariable); preload != plan.set.end()) {
     const absl::Status tried = TryPreload(preload->second);
     if (!tried.ok()) {
-      Warn(absl::StrCat("messages are not recorded (", kPreloadVariable, "): ", tried.message()));
+      Warn(absl::StrCat(options.devices ? "messages and Level Zero's devices" : "messages",
+                        " are not recorded (", kPreloadVariable, "): ", tried.message()));
       plan.set.erase(preload);
     }
   }

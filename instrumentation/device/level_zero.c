@@ -42,8 +42,8 @@ static uint64_t BytesOf(const ze_copy_region_t* region) {
                             p->phSignalEvent);                                              \
   }                                                                                         \
   HEARD(function##Ends, ze_command_list_append_##type##_params_t) {                         \
-    (void)user, (void)p;                                                                    \
-    if (*own) LevelZeroAppended(*own, result == ZE_RESULT_SUCCESS);                         \
+    (void)user;                                                                             \
+    LevelZeroAppended(*p->phCommandList, *own, result == ZE_RESULT_SUCCESS);                \
   }
 APPEND(LaunchKernel, launch_kernel, KERNEL, NULL, *p->phKernel, 0)
 APPEND(LaunchCooperativeKernel, launch_cooperative_kernel, KERNEL, NULL, *p->phKernel, 0)
@@ -59,6 +59,23 @@ APPEND(ImageCopyRegion, image_copy_region, COPY, "copy image", NULL, 0)
 APPEND(ImageCopyToMemory, image_copy_to_memory, COPY, "read image", NULL, 0)
 APPEND(ImageCopyFromMemory, image_copy_from_memory, COPY, "write image", NULL, 0)
 
+/* What signals an event besides, or resets it in the device's order. */
+#define SIGNALS(function, params, event)                                \
+  HEARD(function##Begins, ze_command_list_append_##params##_params_t) { \
+    UNUSED;                                                             \
+    LevelZeroSignalsToo(*p->event);                                     \
+  }
+SIGNALS(SignalEvent, signal_event, phEvent)
+SIGNALS(EventReset, event_reset, phEvent)
+SIGNALS(Barrier, barrier, phSignalEvent)
+SIGNALS(MemoryRangesBarrier, memory_ranges_barrier, phSignalEvent)
+SIGNALS(WriteGlobalTimestamp, write_global_timestamp, phSignalEvent)
+SIGNALS(QueryKernelTimestamps, query_kernel_timestamps, phSignalEvent)
+HEARD(HostSignals, ze_event_host_signal_params_t) {
+  UNUSED;
+  LevelZeroSignalsToo(*p->phEvent);
+}
+
 HEARD(ExecuteBegins, ze_command_queue_execute_command_lists_params_t) {
   UNUSED;
   LevelZeroExecutes(*p->phCommandQueue, *p->pnumCommandLists, *p->pphCommandLists);
@@ -70,6 +87,10 @@ HEARD(ExecuteEnds, ze_command_queue_execute_command_lists_params_t) {
 HEARD(QueueIsMade, ze_command_queue_create_params_t) {
   UNUSED;
   if (result == ZE_RESULT_SUCCESS) LevelZeroQueueIsMade(**p->pphCommandQueue);
+}
+HEARD(QueueEnds, ze_command_queue_destroy_params_t) {
+  UNUSED;
+  LevelZeroQueueEnds(*p->phCommandQueue);
 }
 HEARD(ListIsMade, ze_command_list_create_params_t) {
   UNUSED;
@@ -101,15 +122,20 @@ HEARD(ContextEnds, ze_context_destroy_params_t) {
   UNUSED;
   LevelZeroContextEnds(*p->phContext);
 }
-/* Its events are to be stamped, and read here. A pool that other processes open is left as it is.
- */
+/* In newer versions of the interface: events with times of the host's clock as well. */
+#define MAPPED_TIMESTAMP (1u << 3)
+
+/* Its events are to be stamped, and read here. A pool that other processes open, or whose events an
+ * extension makes another kind of (counters), is left as it is. */
 HEARD(PoolIsToBeMade, ze_event_pool_create_params_t) {
   (void)result, (void)user;
-  const int is_left = !*p->pdesc || ((*p->pdesc)->flags & ZE_EVENT_POOL_FLAG_IPC);
+  const int is_left =
+      !*p->pdesc || (*p->pdesc)->pNext || ((*p->pdesc)->flags & ZE_EVENT_POOL_FLAG_IPC);
   ze_event_pool_desc_t* with = is_left ? NULL : malloc(sizeof *with);
   if (with) {
     *with = **p->pdesc;
-    with->flags |= ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP | ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+    with->flags |= ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+    if (!(with->flags & MAPPED_TIMESTAMP)) with->flags |= ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP;
     *p->pdesc = with;
   }
   *own = with;
@@ -199,9 +225,17 @@ static int RegisterAll(zel_tracer_handle_t tracer) {
   BOTH(ImageCopyRegion);
   BOTH(ImageCopyToMemory);
   BOTH(ImageCopyFromMemory);
+  BEFORE(CommandListAppendSignalEvent, SignalEventBegins);
+  BEFORE(CommandListAppendEventReset, EventResetBegins);
+  BEFORE(CommandListAppendBarrier, BarrierBegins);
+  BEFORE(CommandListAppendMemoryRangesBarrier, MemoryRangesBarrierBegins);
+  BEFORE(CommandListAppendWriteGlobalTimestamp, WriteGlobalTimestampBegins);
+  BEFORE(CommandListAppendQueryKernelTimestamps, QueryKernelTimestampsBegins);
+  BEFORE(EventHostSignal, HostSignals);
   BEFORE(CommandQueueExecuteCommandLists, ExecuteBegins);
   BEHIND(CommandQueueExecuteCommandLists, ExecuteEnds);
   BEHIND(CommandQueueCreate, QueueIsMade);
+  BEFORE(CommandQueueDestroy, QueueEnds);
   BEHIND(CommandListCreate, ListIsMade);
   BEHIND(CommandListCreateImmediate, ImmediateListIsMade);
   BEFORE(CommandListReset, ListIsReset);
@@ -230,7 +264,8 @@ static const char* Hear(void) {
   *(void**)&create = Find("zelTracerCreate");
   *(void**)&enable = Find("zelTracerSetEnabled");
   if (!create || !enable || FindCalls() != 0) return LEVEL_ZERO ": its loader has no tracing";
-  const zel_tracer_desc_t description = {ZEL_STRUCTURE_TYPE_TRACER_EXP_DESC, NULL, NULL};
+  static int user; /* there must be something */
+  const zel_tracer_desc_t description = {ZEL_STRUCTURE_TYPE_TRACER_EXP_DESC, NULL, &user};
   zel_tracer_handle_t tracer = NULL;
   if (create(&description, &tracer) != ZE_RESULT_SUCCESS) {
     return LEVEL_ZERO ": its loader's tracing layer is off (ZE_ENABLE_TRACING_LAYER)";

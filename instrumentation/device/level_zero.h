@@ -40,6 +40,7 @@ DEVICE_HIDDEN void LevelZeroUses(const struct level_zero_calls* calls);
 DEVICE_HIDDEN void LevelZeroRecords(int on);
 
 DEVICE_HIDDEN void LevelZeroQueueIsMade(ze_command_queue_handle_t queue);
+DEVICE_HIDDEN void LevelZeroQueueEnds(ze_command_queue_handle_t queue);
 DEVICE_HIDDEN void LevelZeroListIsMade(ze_command_list_handle_t list, ze_context_handle_t context,
                                        ze_device_handle_t device, int immediate);
 /* `gone`: it is destroyed, else made empty. */
@@ -53,7 +54,8 @@ DEVICE_HIDDEN struct level_zero_command* LevelZeroAppends(ze_command_list_handle
                                                           const char* name,
                                                           ze_kernel_handle_t kernel, uint64_t bytes,
                                                           ze_event_handle_t* event);
-DEVICE_HIDDEN void LevelZeroAppended(struct level_zero_command* command, int well);
+DEVICE_HIDDEN void LevelZeroAppended(ze_command_list_handle_t list,
+                                     struct level_zero_command* command, int well);
 /* Around the execution of lists that are not immediate. */
 DEVICE_HIDDEN void LevelZeroExecutes(ze_command_queue_handle_t queue, uint32_t count,
                                      const ze_command_list_handle_t* lists);
@@ -65,6 +67,9 @@ DEVICE_HIDDEN void LevelZeroEventIsMade(ze_event_pool_handle_t pool, ze_event_ha
 /* The program takes its event back (resets or, `gone`, destroys it): what it says is read now, or
  * lost. */
 DEVICE_HIDDEN void LevelZeroEventEnds(ze_event_handle_t event, int gone);
+/* Something else than a kept command signals it, or resets it on the device: what it says is not
+ * believed from now on. NULL: there is none. */
+DEVICE_HIDDEN void LevelZeroSignalsToo(ze_event_handle_t event);
 /* With all that is in it. */
 DEVICE_HIDDEN void LevelZeroContextEnds(ze_context_handle_t context);
 /* Reads what is done. How much is not. */

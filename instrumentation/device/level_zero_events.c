@@ -18,6 +18,38 @@
 
 struct level_zero_calls level_zero;
 
+/* ---- handles */
+
+size_t LevelZeroBucket(const void* handle) {
+  return ((uintptr_t)handle >> 4) * 0x9E3779B97F4A7C15ull >> 54;
+}
+
+struct level_zero_member {
+  struct level_zero_member* next;
+  const void* handle;
+};
+
+static struct level_zero_member** Find(struct level_zero_set* set, const void* handle) {
+  struct level_zero_member** place = &set->members[LevelZeroBucket(handle)];
+  while (*place && (*place)->handle != handle) place = &(*place)->next;
+  return place;
+}
+
+int LevelZeroHas(struct level_zero_set* set, const void* handle) {
+  return *Find(set, handle) != NULL;
+}
+
+void LevelZeroPut(struct level_zero_set* set, const void* handle, int is_member) {
+  struct level_zero_member** const place = Find(set, handle);
+  struct level_zero_member* const known = *place;
+  if (known && !is_member) {
+    *place = known->next;
+    free(known);
+  } else if (!known && is_member && (*place = calloc(1, sizeof **place))) {
+    (*place)->handle = handle;
+  }
+}
+
 /* ---- devices and their clocks */
 
 static struct level_zero_device* devices;
@@ -35,11 +67,14 @@ struct level_zero_device* LevelZeroDeviceOf(ze_device_handle_t handle) {
   struct level_zero_device* device = calloc(1, sizeof *device);
   if (!device) return NULL;
   device->handle = handle;
-  const uint32_t bits = properties.kernelTimestampValidBits;
+  const uint32_t of_kernels = properties.kernelTimestampValidBits;
+  const uint32_t of_device = properties.timestampValidBits;
+  const uint32_t bits = of_device != 0 && of_device < of_kernels ? of_device : of_kernels;
   device->mask = bits == 0 || bits >= 64 ? UINT64_MAX : (1ull << bits) - 1;
   const int is_hz = properties.timerResolution >= TICKS_A_SECOND_MIN;
   device->tick_ns =
       is_hz ? 1e9 / (double)properties.timerResolution : (double)properties.timerResolution;
+  device->turn_ns = (double)device->mask * device->tick_ns;
   device->ppm = is_hz ? HZ_PPM : NS_PPM;
   snprintf(device->name, sizeof device->name, LEVEL_ZERO " %u %.40s", count++, properties.name);
   device->next = devices;
@@ -151,10 +186,6 @@ void LevelZeroGiveBack(struct level_zero_own_event* event) {
   if (level_zero.event_reset(event->handle) != ZE_RESULT_SUCCESS) return;
   event->next = event->pool->unused;
   event->pool->unused = event;
-}
-
-int LevelZeroIsOf(const struct level_zero_own_event* event, ze_context_handle_t context) {
-  return event->pool->context == context;
 }
 
 void LevelZeroEndPools(ze_context_handle_t context) {

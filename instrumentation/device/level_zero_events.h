@@ -8,11 +8,24 @@
 
 DEVICE_HIDDEN extern struct level_zero_calls level_zero;
 
+/* Where a handle is looked for. */
+#define LEVEL_ZERO_BUCKETS 1024
+DEVICE_HIDDEN size_t LevelZeroBucket(const void* handle);
+
+/* A set of handles. */
+struct level_zero_set {
+  struct level_zero_member* members[LEVEL_ZERO_BUCKETS];
+};
+DEVICE_HIDDEN int LevelZeroHas(struct level_zero_set* set, const void* handle);
+/* Puts it there, or (`is_member` is 0) takes it out. */
+DEVICE_HIDDEN void LevelZeroPut(struct level_zero_set* set, const void* handle, int is_member);
+
 struct level_zero_device {
   struct level_zero_device* next;
   ze_device_handle_t handle;
   uint64_t mask; /* of a kernel's stamps, which wrap */
   double tick_ns;
+  double turn_ns;     /* after so long a stamp comes again */
   uint64_t ppm;       /* how far the clock may be off its rate */
   uint64_t paired_ns; /* when it was compared with ours; 0: never */
   uint64_t half_ns;   /* that is within so much of the truth */
@@ -50,8 +63,6 @@ DEVICE_HIDDEN struct level_zero_own_event* LevelZeroTakeEvent(ze_context_handle_
                                                               ze_device_handle_t device);
 /* It may be taken again. Not for one that may yet be signalled. */
 DEVICE_HIDDEN void LevelZeroGiveBack(struct level_zero_own_event* event);
-DEVICE_HIDDEN int LevelZeroIsOf(const struct level_zero_own_event* event,
-                                ze_context_handle_t context);
 /* All events of this context end. */
 DEVICE_HIDDEN void LevelZeroEndPools(ze_context_handle_t context);
 

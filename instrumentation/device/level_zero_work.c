@@ -11,7 +11,6 @@
 #include "instrumentation/device/level_zero_done.h"
 #include "instrumentation/device/level_zero_events.h"
 
-#define BUCKETS 1024
 #define PENDING_MAX 65536
 #define LAUNCHES_OF_LEVEL_ZERO (1ull << 40) /* beyond CUDA's and OpenCL's */
 
@@ -39,10 +38,6 @@ void LevelZeroUses(const struct level_zero_calls* calls) { level_zero = *calls; 
 
 void LevelZeroRecords(int on) { served = on ? *syncline_gate : 0; }
 
-static size_t BucketOf(const void* handle) {
-  return ((uintptr_t)handle >> 4) * 0x9E3779B97F4A7C15ull >> 54;
-}
-
 /* ---- lists and commands */
 
 struct level_zero_command {
@@ -51,6 +46,7 @@ struct level_zero_command {
   struct level_zero_command** place;  /* NULL: it is not under way */
   struct list* list;                  /* NULL: of an immediate one, or its list is gone */
   struct level_zero_device* device;
+  ze_context_handle_t context;
   ze_event_handle_t event;
   struct level_zero_own_event* own;
   enum syncline_device_kind kind;
@@ -59,7 +55,9 @@ struct level_zero_command {
   uint64_t bytes;
   uint64_t launch;
   uint64_t called_ns;
-  int returned; /* the call that asked for it is over; before, who puts it there lets it go */
+  uint64_t open_ns; /* it was not over then */
+  int returned;     /* the call that asked for it is over; before, who puts it there lets it go */
+  int overtaken;    /* its list was executed again before it was over: which of them signals? */
   char name[];
 };
 
@@ -70,24 +68,24 @@ struct list {
   struct level_zero_device* device;
   uint32_t number; /* of an immediate one */
   int immediate;
-  uint64_t unheard; /* commands that were not recorded as they were put into it */
+  uint64_t missed; /* commands that are not kept: each execution loses so many */
   struct level_zero_command* first;
   struct level_zero_command** last;
 };
-static struct list* lists[BUCKETS];
+static struct list* lists[LEVEL_ZERO_BUCKETS];
 static uint32_t last_queue;
 
 static struct queue {
   struct queue* next;
   ze_command_queue_handle_t handle;
   uint32_t number;
-} * queues;
+} * queues[LEVEL_ZERO_BUCKETS];
 
-static struct level_zero_command* under_way[BUCKETS]; /* by their events */
+static struct level_zero_command* under_way[LEVEL_ZERO_BUCKETS]; /* by their events */
 static uint32_t pending;
 
 static void Begins(struct level_zero_command* command) {
-  struct level_zero_command** place = &under_way[BucketOf(command->event)];
+  struct level_zero_command** place = &under_way[LevelZeroBucket(command->event)];
   command->earlier = *place;
   if (command->earlier) command->earlier->place = &command->earlier;
   command->place = place;
@@ -117,10 +115,17 @@ static void Done(const struct level_zero_command* command) {
                                  .bytes = command->bytes,
                                  .launch = command->launch,
                                  .name = command->name};
-  /* What did not run between its call and now has other stamps than these. */
-  if (LevelZeroPlace(command->device, command->event, &done.span) != 0 ||
-      done.span.begin_ns + done.span.bound_ns < command->called_ns ||
-      done.span.end_ns > syncline_clock_ns() + done.span.bound_ns || LevelZeroIsDone(&done) != 0) {
+  const uint64_t now_ns = syncline_clock_ns();
+  const double turn_ns = command->device->turn_ns;
+  const struct level_zero_span* span = &done.span;
+  /* What did not run between its call and now, or was not over when it was looked at, has other
+   * stamps than these; and of turns of the device's clock there may be one too many. */
+  if ((double)(now_ns - command->open_ns) >= turn_ns / 2 ||
+      LevelZeroPlace(command->device, command->event, &done.span) != 0 ||
+      span->begin_ns + span->bound_ns < command->called_ns ||
+      span->end_ns + span->bound_ns < command->open_ns ||
+      (double)span->end_ns - (double)command->called_ns >= turn_ns ||
+      span->end_ns > now_ns + span->bound_ns || LevelZeroIsDone(&done) != 0) {
     device_lost(command->device->name, 1);
   }
 }
@@ -128,8 +133,12 @@ static void Done(const struct level_zero_command* command) {
 /* Of one under way. 1: it is over, and, of an immediate list, gone. */
 static int TryRead(struct level_zero_command* command) {
   if (!command->returned) return 0;
+  const uint64_t before_ns = syncline_clock_ns();
   const ze_result_t status = level_zero.event_status(command->event);
-  if (status == ZE_RESULT_NOT_READY) return 0;
+  if (status == ZE_RESULT_NOT_READY) {
+    command->open_ns = before_ns;
+    return 0;
+  }
   if (status == ZE_RESULT_SUCCESS) {
     Done(command);
   } else {
@@ -140,17 +149,20 @@ static int TryRead(struct level_zero_command* command) {
   return 1;
 }
 
-/* It is not waited for any longer; an event of our own, which may yet be signalled, is not used
- * again. */
+/* It is not waited for any longer, though it may yet signal its event. */
 static void Lose(struct level_zero_command* command) {
   device_lost(command->device->name, 1);
   IsOver(command);
-  command->own = NULL;
-  if (!command->list && command->returned) free(command);
+  if (command->list) {
+    command->overtaken = 1;
+  } else {
+    command->own = NULL; /* not used again */
+    if (command->returned) free(command);
+  }
 }
 
 static struct list** FindList(ze_command_list_handle_t handle) {
-  struct list** place = &lists[BucketOf(handle)];
+  struct list** place = &lists[LevelZeroBucket(handle)];
   while (*place && (*place)->handle != handle) place = &(*place)->next;
   return place;
 }
@@ -163,19 +175,32 @@ static void Empty(struct list* list) {
     Forget(command);
   }
   list->last = &list->first;
-  list->unheard = 0;
+  list->missed = 0;
+}
+
+static struct queue** FindQueue(ze_command_queue_handle_t handle) {
+  struct queue** place = &queues[LevelZeroBucket(handle)];
+  while (*place && (*place)->handle != handle) place = &(*place)->next;
+  return place;
 }
 
 void LevelZeroQueueIsMade(ze_command_queue_handle_t handle) {
   if (!Lock()) return;
-  struct queue* queue = queues;
-  while (queue && queue->handle != handle) queue = queue->next;
-  if (!queue && (queue = calloc(1, sizeof *queue))) {
-    queue->handle = handle;
-    queue->next = queues;
-    queues = queue;
+  struct queue** const place = FindQueue(handle);
+  if (!*place) *place = calloc(1, sizeof **place);
+  if (*place) {
+    (*place)->handle = handle;
+    (*place)->number = ++last_queue; /* one before it may have had its address */
   }
-  if (queue) queue->number = ++last_queue; /* one before it may have had its address */
+  Unlock();
+}
+
+void LevelZeroQueueEnds(ze_command_queue_handle_t handle) {
+  if (!Lock()) return;
+  struct queue** const place = FindQueue(handle);
+  struct queue* const queue = *place;
+  if (queue) *place = queue->next;
+  free(queue);
   Unlock();
 }
 
@@ -209,29 +234,11 @@ void LevelZeroListIsEmptied(ze_command_list_handle_t handle, int gone) {
   Unlock();
 }
 
-/* Pools that other processes open, or have made, and their events: few, or none. */
-struct left {
-  struct left* next;
-  const void* handle;
-};
-static struct left* left_pools;
-static struct left* left_events;
-
-static struct left** FindLeft(struct left** all, const void* handle) {
-  while (*all && (*all)->handle != handle) all = &(*all)->next;
-  return all;
-}
-
-static void SetLeft(struct left** all, const void* handle, int is_left) {
-  struct left** const place = FindLeft(all, handle);
-  struct left* const known = *place;
-  if (known && !is_left) {
-    *place = known->next;
-    free(known);
-  } else if (!known && is_left && (*place = calloc(1, sizeof **place))) {
-    (*place)->handle = handle;
-  }
-}
+/* Pools that other processes open, or have made, or whose events are of another kind. And events
+ * that are not read: of these, and those that something else signals, too, than the one command
+ * that is kept. */
+static struct level_zero_set left_pools;
+static struct level_zero_set left_events;
 
 static int IsRecorded(void) { return served != 0 && served == *syncline_gate; }
 
@@ -246,96 +253,135 @@ static struct level_zero_command* Make(struct list* list, const char* name,
   if (name) memcpy(command->name, name, bytes);
   if (kernel && bytes > 1) level_zero.kernel_name(kernel, &bytes, command->name);
   command->device = list->device;
+  command->context = list->context;
   command->immediate = list->immediate;
   command->list = list->immediate ? NULL : list;
   command->queue = list->number;
   return command;
 }
 
-/* Who signals an event anew has taken back what it said before. */
+/* What it said before is taken back. Who may yet signal it, though it is reset or used anew, makes
+ * it useless. */
 static void EventEnds(ze_event_handle_t event) {
   struct level_zero_command* next;
-  for (struct level_zero_command* command = under_way[BucketOf(event)]; command; command = next) {
+  for (struct level_zero_command* command = under_way[LevelZeroBucket(event)]; command;
+       command = next) {
     next = command->earlier;
-    if (command->event == event && !TryRead(command)) Lose(command);
+    if (command->event != event || TryRead(command)) continue;
+    if (!command->own) LevelZeroPut(&left_events, event, 1);
+    Lose(command);
   }
 }
 
 static void Ask(struct level_zero_command* command) {
   static uint64_t last_launch = LAUNCHES_OF_LEVEL_ZERO;
   command->launch = ++last_launch;
-  command->called_ns = syncline_clock_ns();
+  command->called_ns = command->open_ns = syncline_clock_ns();
   if (!device_launch(command->launch, command->name)) command->launch = 0;
+}
+
+/* In the place of a command that is not kept. */
+static struct level_zero_command missed;
+
+/* NULL: it cannot be kept. */
+static struct level_zero_command* Keep(struct list* list, const char* name,
+                                       ze_kernel_handle_t kernel, ze_event_handle_t* event) {
+  if (!list || !list->device || pending >= PENDING_MAX || LevelZeroHas(&left_events, *event))
+    return NULL;
+  struct level_zero_command* command = Make(list, name, kernel);
+  if (!command) return NULL;
+  if (!*event && (command->own = LevelZeroTakeEvent(list->context, list->device->handle))) {
+    *event = command->own->handle;
+  }
+  command->event = *event;
+  if (command->event && !command->own) EventEnds(command->event);
+  if (!command->event || LevelZeroHas(&left_events, command->event)) {
+    free(command);
+    return NULL;
+  }
+  return command;
 }
 
 struct level_zero_command* LevelZeroAppends(ze_command_list_handle_t handle,
                                             enum syncline_device_kind kind, const char* name,
                                             ze_kernel_handle_t kernel, uint64_t bytes,
                                             ze_event_handle_t* event) {
-  if (!Lock()) return NULL;
+  if (!IsRecorded() || !Lock()) return NULL;
   const uint64_t entered = syncline_cost_ticks();
   struct list* const list = *FindList(handle);
-  struct level_zero_command* command = NULL;
-  if (list && !IsRecorded()) {
-    list->unheard++;
-  } else if (!list || !list->device || pending >= PENDING_MAX || *FindLeft(&left_events, *event)) {
-    device_lost(list && list->device ? list->device->name : LEVEL_ZERO, 1);
-  } else if ((command = Make(list, name, kernel))) {
-    if (!*event && (command->own = LevelZeroTakeEvent(list->context, list->device->handle))) {
-      *event = command->own->handle;
-    }
-    command->event = *event;
+  struct level_zero_command* const command = Keep(list, name, kernel, event);
+  if (command) {
     command->kind = kind;
     command->bytes = bytes;
-    if (!command->event) {
-      device_lost(list->device->name, 1);
-      free(command);
-      command = NULL;
-    } else if (list->immediate) {
-      EventEnds(command->event);
+    if (list->immediate) {
       Begins(command); /* another thread may see the event, and end it, before the call returns */
       device_spent(syncline_cost_ticks() - entered);
       Ask(command);
     }
   }
   Unlock();
-  return command;
+  return command ? command : &missed;
 }
 
-void LevelZeroAppended(struct level_zero_command* command, int well) {
+/* `list`: NULL of one that is not known. */
+static void Missed(struct list* list, int is_recorded) {
+  if (list && !list->immediate) {
+    list->missed++;
+  } else if (is_recorded) {
+    device_lost(list && list->device ? list->device->name : LEVEL_ZERO, 1);
+  }
+}
+
+void LevelZeroAppended(ze_command_list_handle_t handle, struct level_zero_command* command,
+                       int well) {
   if (!Lock()) return;
-  struct list* const list = command->list;
-  command->returned = 1;
-  if (well && list) {
-    *list->last = command;
-    list->last = &command->next;
-  } else if (!well || !command->place) {
-    if (!well && command->launch) device_refused(command->launch); /* the program is told */
-    if (command->place) IsOver(command);
-    Forget(command);
+  if (!command || command == &missed) {
+    if (well) Missed(*FindList(handle), command != NULL);
+  } else {
+    command->returned = 1;
+    if (well && command->list) {
+      *command->list->last = command;
+      command->list->last = &command->next;
+    } else if (!well || !command->place) {
+      if (!well && command->launch) device_refused(command->launch); /* the program is told */
+      if (command->place) IsOver(command);
+      Forget(command);
+    }
   }
   Unlock();
+}
+
+/* Of a list that is about to be executed. */
+static void Execute(struct level_zero_command* command, uint32_t queue, int is_recorded) {
+  if (command->place && !TryRead(command)) Lose(command);
+  if (!command->own) EventEnds(command->event);
+  command->launch = 0;
+  if (command->overtaken || LevelZeroHas(&left_events, command->event)) {
+    if (is_recorded) device_lost(command->device->name, 1);
+    return;
+  }
+  if (!is_recorded) {
+    command->overtaken = 1; /* it is not known when that is over */
+    return;
+  }
+  if (command->own) level_zero.event_reset(command->own->handle);
+  command->queue = queue;
+  command->returned = 0;
+  Begins(command);
+  Ask(command);
 }
 
 void LevelZeroExecutes(ze_command_queue_handle_t handle, uint32_t count,
                        const ze_command_list_handle_t* executed) {
   if (!Lock()) return;
-  const struct queue* queue = queues;
-  while (queue && queue->handle != handle) queue = queue->next;
+  const struct queue* const queue = *FindQueue(handle);
   const int is_recorded = IsRecorded();
   for (uint32_t i = 0; executed && i < count; i++) {
     struct list* const list = *FindList(executed[i]);
     if (!list) continue;
-    if (is_recorded) device_lost(list->device ? list->device->name : LEVEL_ZERO, list->unheard);
+    if (is_recorded) device_lost(list->device ? list->device->name : LEVEL_ZERO, list->missed);
     for (struct level_zero_command* command = list->first; command; command = command->next) {
-      EventEnds(command->event); /* of the execution before */
-      if (command->own) level_zero.event_reset(command->own->handle);
-      command->queue = queue ? queue->number : 0;
-      command->launch = 0;
-      if (!is_recorded) continue;
-      command->returned = 0;
-      Begins(command);
-      Ask(command);
+      Execute(command, queue ? queue->number : 0, is_recorded);
     }
   }
   Unlock();
@@ -359,31 +405,37 @@ void LevelZeroExecuted(uint32_t count, const ze_command_list_handle_t* executed,
 
 void LevelZeroLeavesPool(ze_event_pool_handle_t pool, int is_left) {
   if (!Lock()) return;
-  SetLeft(&left_pools, pool, is_left);
+  LevelZeroPut(&left_pools, pool, is_left);
   Unlock();
 }
 
 void LevelZeroEventIsMade(ze_event_pool_handle_t pool, ze_event_handle_t event) {
   if (!Lock()) return;
-  if (*FindLeft(&left_pools, pool)) SetLeft(&left_events, event, 1);
+  if (LevelZeroHas(&left_pools, pool)) LevelZeroPut(&left_events, event, 1);
   Unlock();
 }
 
 void LevelZeroEventEnds(ze_event_handle_t event, int gone) {
   if (!Lock()) return;
   EventEnds(event);
-  if (gone) SetLeft(&left_events, event, 0);
+  if (gone) LevelZeroPut(&left_events, event, 0);
+  Unlock();
+}
+
+void LevelZeroSignalsToo(ze_event_handle_t event) {
+  if (!event || !Lock()) return;
+  EventEnds(event);
+  LevelZeroPut(&left_events, event, 1);
   Unlock();
 }
 
 void LevelZeroContextEnds(ze_context_handle_t context) {
   if (!Lock()) return;
-  for (size_t i = 0; i < BUCKETS; i++) {
+  for (size_t i = 0; i < LEVEL_ZERO_BUCKETS; i++) {
     struct level_zero_command* next;
     for (struct level_zero_command* command = under_way[i]; command; command = next) {
       next = command->earlier;
-      const int is_of_it = command->own && LevelZeroIsOf(command->own, context);
-      if (is_of_it && !TryRead(command)) Lose(command);
+      if (command->context == context && !TryRead(command)) Lose(command);
     }
     for (struct list* list = lists[i]; list; list = list->next) {
       if (list->context == context) Empty(list);
@@ -403,7 +455,7 @@ static void ReadBucket(size_t bucket) {
 
 uint32_t LevelZeroRead(void) {
   uint32_t left = 1;
-  for (size_t i = 0; left > 0 && i < BUCKETS; i++) {
+  for (size_t i = 0; left > 0 && i < LEVEL_ZERO_BUCKETS; i++) {
     if (!Lock()) return 0; /* between them the program's threads go on */
     ReadBucket(i);
     left = pending;
@@ -420,7 +472,7 @@ void LevelZeroEnds(void) {
   if (inside || pthread_mutex_timedlock(&mutex, &until) != 0) return;
   inside = 1;
   const int is_first = !ended;
-  for (size_t i = 0; is_first && i < BUCKETS; i++) ReadBucket(i);
+  for (size_t i = 0; is_first && i < LEVEL_ZERO_BUCKETS; i++) ReadBucket(i);
   ended = 1;
   Unlock();
   if (is_first) LevelZeroTell();

@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr uint64_t kMask = (1u << 24) - 1;
+constexpr uint64_t kMask = (1u << 22) - 1;
 constexpr uint64_t kTickNs = 50;
 
 struct Event {
@@ -93,7 +93,7 @@ level_zero_calls Loader() {
   };
   calls.device_properties = [](ze_device_handle_t, ze_device_properties_t* properties) {
     properties->timerResolution = 1'000'000'000 / kTickNs;
-    properties->kernelTimestampValidBits = 24;
+    properties->kernelTimestampValidBits = 22;
     std::strcpy(properties->name, "GPU");
     return ZE_RESULT_SUCCESS;
   };
@@ -156,7 +156,7 @@ class LevelZero : public testing::Test {
     level_zero_command* command =
         LevelZeroAppends(list, SYNCLINE_DEVICE_KERNEL, name,
                          name == nullptr ? As<ze_kernel_handle_t>(5) : nullptr, 0, &event);
-    if (command != nullptr) LevelZeroAppended(command, well ? 1 : 0);
+    LevelZeroAppended(list, command, well ? 1 : 0);
     return reinterpret_cast<Event*>(event);
   }
   // It is done now.
@@ -223,8 +223,36 @@ TEST_F(LevelZero, AnEventThatEndsBeforeTheCallReturnsIsLetGo) {
   LevelZeroRead();  // it may have been set before
   LevelZeroEventEnds(event, 1);
   own.alive = 0;
-  LevelZeroAppended(command, 1);
+  LevelZeroAppended(list, command, 1);
   EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.lost, 1);
+}
+
+TEST_F(LevelZero, AnEventThatIsUsedAnewTooEarlyIsNotBelievedAgain) {
+  ze_command_list_handle_t list = List(true);
+  Event own;
+  Append(list, &own);
+  Append(list, &own);  // before the first is over
+  Finish(&own);        // the first, or the second?
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.lost, 2);
+  EXPECT_THAT(here_.works, IsEmpty());
+  LevelZeroEventEnds(AsEvent(&own), 1);
+  Append(list, &own);  // another one at its address
+  Finish(&own);
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.works.size(), 1);
+}
+
+TEST_F(LevelZero, AnEventThatAnotherSignalsIsNotBelieved) {
+  ze_command_list_handle_t list = List(true);
+  Event own;
+  Append(list, &own);
+  Finish(&own);
+  LevelZeroSignalsToo(AsEvent(&own));  // what it said before is
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.works.size(), 1);
+  Append(list, &own);
   EXPECT_EQ(here_.lost, 1);
 }
 
@@ -257,10 +285,61 @@ TEST_F(LevelZero, EachExecutionOfAListIsWorkOfItsOwn) {
   EXPECT_EQ(here_.lost, 0);
 }
 
+TEST_F(LevelZero, TheNextExecutionReadsWhatTheOneBeforeDid) {
+  ze_command_list_handle_t list = List(false);
+  auto queue = As<ze_command_queue_handle_t>(9);
+  Event* event = Append(list);
+  for (int i = 0; i < 3; ++i) {
+    LevelZeroExecutes(queue, 1, &list);
+    LevelZeroExecuted(1, &list, 1);
+    Finish(event);
+  }
+  LevelZeroListIsEmptied(list, 1);
+  LevelZeroRead();
+  EXPECT_EQ(here_.works.size(), 3);
+  EXPECT_EQ(here_.lost, 0);
+}
+
+TEST_F(LevelZero, AnExecutionThatOvertakesAnotherIsLostWithIt) {
+  ze_command_list_handle_t list = List(false);
+  auto queue = As<ze_command_queue_handle_t>(9);
+  Event* event = Append(list);
+  for (int i = 0; i < 2; ++i) {
+    LevelZeroExecutes(queue, 1, &list);
+    LevelZeroExecuted(1, &list, 1);
+  }
+  Finish(event);
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.lost, 2);
+  EXPECT_THAT(here_.works, IsEmpty());
+  LevelZeroListIsEmptied(list, 0);
+  EXPECT_EQ(Append(list), event) << "nothing of it is under way any more";
+  LevelZeroExecutes(queue, 1, &list);
+  LevelZeroExecuted(1, &list, 1);
+  Finish(event);
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.works.size(), 1);
+  LevelZeroListIsEmptied(list, 1);
+}
+
+TEST_F(LevelZero, AfterHalfATurnOfTheClockNothingIsKnown) {
+  ze_command_list_handle_t list = List(true);
+  Event late;
+  Append(list, &late);
+  Finish(&late);
+  const uint64_t begin_ns = syncline_clock_ns();
+  while (syncline_clock_ns() < begin_ns + kMask * kTickNs / 2) {
+  }
+  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(here_.lost, 1);
+  EXPECT_THAT(here_.works, IsEmpty());
+}
+
 TEST_F(LevelZero, WhatWasPutIntoAListUnrecordedIsLost) {
   LevelZeroRecords(0);
   ze_command_list_handle_t list = List(false);
   EXPECT_EQ(Append(list), nullptr);
+  EXPECT_EQ(Append(list, nullptr, false), nullptr);  // refused
   LevelZeroRecords(1);
   auto queue = As<ze_command_queue_handle_t>(9);
   LevelZeroExecutes(queue, 1, &list);

@@ -23,9 +23,9 @@ COMMANDS_OF_STEP = 4  # of a thread, in both programs
 LATE_NS = 300_000_000  # between what a device did and the end of a recording: none is lost before
 
 
-def syncline(*words, expected=0):
+def syncline(*words, expected=(0,)):
     done = subprocess.run([SYNCLINE, *words], capture_output=True, text=True, timeout=120)
-    assert done.returncode == expected, (words, done.returncode, done.stdout, done.stderr)
+    assert done.returncode in expected, (words, done.returncode, done.stdout, done.stderr)
     return done.stdout
 
 
@@ -72,9 +72,9 @@ def check_events(found):
     return pairs, len(lost)
 
 
-def spans(run, out):
+def spans(run, out, expected=(0,)):
     """(process, lane, name, begin, end, task) of each span on a device."""
-    syncline("merge", run, "--out", out, "--format", "chrome")
+    syncline("merge", run, "--out", out, "--format", "chrome", expected=expected)
     found = []
     for folder, _, names in os.walk(os.path.join(out, "chrome")):
         for name in names:
@@ -186,7 +186,7 @@ def cuda_run(work, name, environment=None, arguments=(), recordings=1):
 
 
 def losses(run):
-    report = json.loads(syncline("report", run, "--json", expected=INCOMPLETE))
+    report = json.loads(syncline("report", run, "--json", expected=(INCOMPLETE,)))
     return " ".join(loss["detail"] for node in report["nodes"] for loss in node["losses"])
 
 
@@ -244,7 +244,10 @@ def level_zero(work):
     (of,) = pairs.values()
     assert len(of) > 1000 and lost < len(of) / 10, (len(of), lost)
     assert max(event["fields"]["bound"] for event, _ in of) < 200_000
-    drawn = spans(run, run + "-out")
+    # A list that the recording's begin finds half full loses what was in it.
+    either = (0, INCOMPLETE)
+    assert sum(e["fields"]["count"] for e in found if e["event"].endswith("e:lost")) <= 8
+    drawn = spans(run, run + "-out", either)
     check_lanes(drawn)
     immediate = [span for span in drawn if "immediate list" in span[1]]
     wanted = {"copy": "step", "fill": "step"}
@@ -260,7 +263,7 @@ def level_zero(work):
         assert abs(end - begin - length) < 0.2, (name, end - begin)
     # Each refused launch of the immediate lists is known to be one.
     assert len(refused) > 100, len(refused)
-    (device,) = json.loads(syncline("report", run, "--json"))["devices"]
+    (device,) = json.loads(syncline("report", run, "--json", expected=either))["devices"]
     assert device["device"] == "Level Zero 0 Fake GPU" and len(device["steps"]) > 100, device
     assert device["unfinished"] == lost, (device["unfinished"], lost)
     run = level_zero_run(work, "old", arguments=["old"])
