@@ -20,6 +20,7 @@ constexpr int64_t kAlwaysPercent = 90;
 constexpr size_t kAlwaysLeast = 8;     // silences
 constexpr size_t kBehindPercent = 95;  // of the silences
 constexpr int64_t kSteadyPercent = 70;
+constexpr size_t kManyUnderWay = 4;
 
 struct Weights {
   int64_t pending_ns = 0;  // silence with a collective pending
@@ -51,7 +52,8 @@ struct AtSite {
   std::vector<int64_t> lengths_ns;
   std::vector<int64_t> behind_ns;
 
-  void Add(const Silence& silence, std::span<const CollectiveEntry> collectives) {
+  // `by_chance`: that it ends as a collective does weighs nothing.
+  void Add(const Silence& silence, std::span<const CollectiveEntry> collectives, bool by_chance) {
     ++silences;
     int64_t behind = INT64_MAX;  // the last leave before the silence's end: how long
     int64_t before = INT64_MAX;  // the first one after it, likewise
@@ -61,8 +63,8 @@ struct AtSite {
       least_ns = std::min(least_ns, std::abs(after_ns));
     }
     const int64_t length_ns = silence.end_ns - silence.begin_ns;
-    const bool tight = behind < kReleaseNs;
-    const bool wide = tight || before < kLateLeaveNs;
+    const bool tight = behind < kReleaseNs && !by_chance;
+    const bool wide = tight || (before < kLateLeaveNs && !by_chance);
     weights.Add({length_ns, tight ? length_ns : 0, wide ? length_ns : 0});
     if (behind == INT64_MAX) return;
     lengths_ns.push_back(length_ns);
@@ -104,7 +106,8 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
       if (silence.is_wait) {
         sites.insert(silence.site);
       } else if (!silence.pending.empty()) {
-        of_rank[silence.site].Add(silence, rank.collectives);
+        const bool by_chance = all_said && silence.pending.size() >= kManyUnderWay;
+        of_rank[silence.site].Add(silence, rank.collectives, by_chance);
       }
     }
     for (const auto& [site, at] : of_rank) {
@@ -113,8 +116,7 @@ std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_
     }
   }
   for (const auto& [site, at] : of_all) {
-    const bool weighs = !all_said && at.weights.Waits();
-    if (!weighs && !at.ShowsWaits() && !shown.contains(site)) continue;
+    if (!at.weights.Waits() && !at.ShowsWaits() && !shown.contains(site)) continue;
     if (at.weights.pending_ns * 1000 >= total_ns * kShareMinPerMille) {
       sites.insert(site);
     } else if (small != nullptr) {

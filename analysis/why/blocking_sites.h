@@ -28,9 +28,9 @@ struct RankSilences {
 // And the site holds at least 0.5 % of `total_ns`, the time of all ranks.
 // `small`, if it is given: sites that fulfil all but the last.
 // Sites of which the program says that it waits there (Silence::is_wait) are always among them.
-// `all_said`: the drivers say where they wait (they may also wait in a future of PyTorch's): then
-// only what those 8 silences or more show counts besides, for of many collectives under way one
-// often ends by chance as a silence does.
+// `all_said`: the drivers say where they wait (they may also wait in a future of PyTorch's): then a
+// silence beside four collectives or more does not weigh, for of so many one often ends by chance
+// as it does.
 std::set<Site> BlockingSites(std::span<const RankSilences> ranks, int64_t total_ns, bool all_said,
                              std::set<Site>* small = nullptr);
 

@@ -140,16 +140,23 @@ TEST(BlockingSites, WhatFollowsTheLeavesWaitsForThem) {
 TEST(BlockingSites, WhereWaitsAreSaidChanceShowsNone) {
   std::vector<CollectiveEntry> entries;
   std::vector<Silence> silences;
+  std::vector<Silence> beside_one;
   for (uint32_t i = 0; i < 20; ++i) {
     const int64_t at_ns = i * 100 * kMs;
-    const int64_t left_ns = i % 2 == 0 ? 20 * kMs : 10 * kMs;
-    entries.push_back({0, i, 0, at_ns, at_ns + left_ns});
-    silences.push_back(Pause(at_ns, at_ns + 20 * kMs, {i})[0]);
+    for (uint32_t j = 0; j < 4; ++j) {
+      const int64_t left_ns = i % 2 == 0 && j == 0 ? 20 * kMs : 10 * kMs;
+      entries.push_back({0, i * 4 + j, 0, at_ns, at_ns + left_ns});
+    }
+    const uint32_t at = i * 4;
+    silences.push_back(Pause(at_ns, at_ns + 20 * kMs, {at, at + 1, at + 2, at + 3})[0]);
+    beside_one.push_back(Pause(at_ns, at_ns + 20 * kMs, {at})[0]);
   }
   const RankSilences rank{silences, entries};
   EXPECT_FALSE(SaysWaits(rank));
   EXPECT_EQ(BlockingSites({&rank, 1}, 2'000 * kMs, false).size(), 1);
   EXPECT_TRUE(BlockingSites({&rank, 1}, 2'000 * kMs, true).empty());
+  const RankSilences one{beside_one, entries};
+  EXPECT_EQ(BlockingSites({&one, 1}, 2'000 * kMs, true).size(), 1);
   silences[0].is_wait = true;
   EXPECT_TRUE(SaysWaits({silences, entries}));
 }

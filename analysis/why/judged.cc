@@ -299,7 +299,6 @@ struct WaitSites {
   std::vector<std::vector<Silence>> silences;  // by rank
   std::set<Site> blocking;
   std::set<Site> rare;
-  bool all_said = false;  // the drivers say where they wait
 
   RankSilences Of(const JobInput& input, size_t rank) const {
     return {silences[rank], input.ranks[rank].collectives};
@@ -329,8 +328,9 @@ WaitSites FindSites(Parts* parts, const TaskNames& names) {
   parts->total_ns = std::accumulate(lengths_ns.begin(), lengths_ns.end(), int64_t{0});
   std::vector<RankSilences> pooled;
   for (size_t i = 0; i < ranks; ++i) pooled.push_back(sites.Of(input, i));
-  sites.all_said = !names.waits_unsaid() && std::all_of(pooled.begin(), pooled.end(), SaysWaits);
-  sites.blocking = BlockingSites(pooled, parts->total_ns, sites.all_said, &sites.rare);
+  const bool all_said =
+      !names.waits_unsaid() && std::all_of(pooled.begin(), pooled.end(), SaysWaits);
+  sites.blocking = BlockingSites(pooled, parts->total_ns, all_said, &sites.rare);
   return sites;
 }
 
@@ -387,8 +387,7 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     of_rank.waits = std::move(found);
     of_rank.pending_ns = PendingNs(silences, sites.rare);
     for (const Silence& silence : silences.silences) {
-      const bool may_wait =
-          !sites.all_said && !silence.pending.empty() && !sites.blocking.contains(silence.site);
+      const bool may_wait = !silence.pending.empty() && !sites.blocking.contains(silence.site);
       if (!may_wait) continue;
       const int64_t entered_ns = rank.collectives[silence.pending.front()].entered_ns;
       const OwnInterval pending = {std::max(silence.begin_ns, entered_ns), silence.end_ns};
