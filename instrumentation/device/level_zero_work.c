@@ -44,14 +44,13 @@ struct level_zero_command {
   struct level_zero_command* next;    /* of its list, which is not immediate */
   struct level_zero_command* earlier; /* these two: of those that wait for the same events' end */
   struct level_zero_command** place;  /* NULL: it is not under way */
-  struct list* list;                  /* NULL: of an immediate one, or its list is gone */
+  struct list* list;                  /* NULL: of an immediate one */
   struct level_zero_device* device;
   ze_context_handle_t context;
   ze_event_handle_t event;
   struct level_zero_own_event* own;
   enum syncline_device_kind kind;
   uint32_t queue;
-  int immediate;
   uint64_t bytes;
   uint64_t launch;
   uint64_t called_ns;
@@ -111,7 +110,7 @@ static void Done(const struct level_zero_command* command) {
   struct level_zero_done done = {.device = command->device,
                                  .kind = command->kind,
                                  .queue = command->queue,
-                                 .immediate = command->immediate,
+                                 .immediate = !command->list,
                                  .bytes = command->bytes,
                                  .launch = command->launch,
                                  .name = command->name};
@@ -254,7 +253,6 @@ static struct level_zero_command* Make(struct list* list, const char* name,
   if (kernel && bytes > 1) level_zero.kernel_name(kernel, &bytes, command->name);
   command->device = list->device;
   command->context = list->context;
-  command->immediate = list->immediate;
   command->list = list->immediate ? NULL : list;
   command->queue = list->number;
   return command;
