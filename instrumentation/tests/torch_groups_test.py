@@ -4,7 +4,6 @@
 Usage: torch_groups_test.py BUILD_DIRECTORY. Skipped without .venv-torch (scripts/setup --torch).
 """
 
-import os
 import subprocess
 import textwrap
 
@@ -163,7 +162,7 @@ class ProcessGroups(TorchProgram):
             """,
             "-Wignore",  # PyTorch's own, of what it cannot compile
         )
-        self.assertEqual(os.read(process.stdout.fileno(), 9), b"compiled\n")
+        self.assertEqual(self.line_of(process), b"compiled\n")
         events = self.record()
         self.end(process)
         names = {e.id: e.text for e in events if e.name == "syncline:name"}

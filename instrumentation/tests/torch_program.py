@@ -67,12 +67,17 @@ class TorchProgram(unittest.TestCase):
             stderr=subprocess.PIPE,
         )
         self.fixture.processes.append(process)
+        line = self.line_of(process)
+        self.assertEqual(line, b"step\n", line or process.stderr.read() if process.poll() else "")
+        return process
+
+    def line_of(self, process):
+        """The program's next line, or what there was of it when the program ended."""
         # Byte by byte: what else has come would stay in a buffer that communicate() does not know.
         line = b""
         while not line.endswith(b"\n") and (byte := os.read(process.stdout.fileno(), 1)):
             line += byte
-        self.assertEqual(line, b"step\n", line or process.stderr.read() if process.poll() else "")
-        return process
+        return line
 
     def end(self, process):
         out, errors = process.communicate(timeout=60)
