@@ -3,10 +3,10 @@
 
 import dataclasses
 
-KINDS = {  # in 46 runs
+KINDS = {  # in 48 runs
     **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
     **{"callback": 4, "checkpoint": 2, "evaluation": 2},
-    **{"sleep": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
+    **{"sleep": 2, "denormal": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
 }
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
@@ -14,7 +14,11 @@ CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     "isa": "instruction_set",
     "callback": "late in Callback.after_step",
     **{"checkpoint": "makes the stalls", "evaluation": "makes the stalls"},
+    **{"sleep": "late in Pass.forward", "denormal": "longer in aten::sqrt"},
 }
+STANDS = ("callback", "sleep")  # who is late is to be said, and where in Python
+# What makes it late is not in its operators, or in another one than is said.
+NOT_IN_OPERATORS = ("denormal", "sleep", "loader", "gc", "storage", "callback")
 STALLS = ("checkpoint", "evaluation")
 # Where a rank may be said to stand.
 PLACES = {
@@ -114,6 +118,20 @@ def judge_stalls(label, answer):
     return Outcome("right" if right else "wrong", said)
 
 
+def judge_operator(label, rank):
+    """Of a late rank, in which operator most of it is: whether that is so; None: it is not said."""
+    longer = rank["longer_work"]
+    if not longer or longer["longer_ns"] * 2 < rank["unexplained_ns"]:
+        return None
+    operators = longer["operators"]
+    where = f"longer in {operators[0]['operator']}" if operators else "longer in all operators"
+    said = f"rank {rank['rank']} {where}"
+    if said == f"rank {label.rank} {label.cause}":
+        return Outcome("right", said)
+    mine = rank["rank"] == label.rank
+    return Outcome("wrong" if mine and label.kind in NOT_IN_OPERATORS else "fine", said)
+
+
 def judge(label, answer):
     """Compares a label with the JSON of `syncline why`."""
     if answer is None or answer["status"] != "answered":
@@ -132,7 +150,13 @@ def judge(label, answer):
         wanted = PLACES.get(label.kind) if rank == label.rank else None
         if wanted is None or not place.startswith(wanted):
             return Outcome("wrong", f"rank {rank} stands in {place}")
-    if label.kind == "callback" and not any(rank["causes"] for rank in verdict["ranks"]):
+    located = list(filter(None, (judge_operator(label, rank) for rank in verdict["ranks"])))
+    for one in located:
+        if one.judgement == "wrong":
+            return one
+    if label.kind == "denormal" and not any(rank["causes"] for rank in verdict["ranks"]):
+        return located[0] if located else Outcome("missed", verdict["kind"])
+    if label.kind in STANDS and not any(rank["causes"] for rank in verdict["ranks"]):
         said = f"rank {label.rank} {label.cause}"
         # Python that computes may be all that is known.
         python = [r["rank"] for r in verdict["ranks"] if (r["python"] or {}).get("kept_more")]

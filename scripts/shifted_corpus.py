@@ -22,7 +22,8 @@ its own work and its own transfers, and only who waits for whom is made. All noi
 recordings: one machine, two ranks.
 
 Wrong is a verdict that names another rank, or another cause than the one that was put in, or
-anybody in a healthy job; "later, cause unknown" and undecided are counted, and not wrong.
+anybody in a healthy job, or that finds in operators what was put in elsewhere (more than the rank
+takes longer without it); "later, cause unknown" and undecided are counted, and not wrong.
 
 Lead: the interval must hold what was put in, and the rank's lead without it, which is taken from
 *all* steps that the recordings have in common, not only from those of the window. So drift within a

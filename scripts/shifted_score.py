@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 from scripts import shifted_rules
+from scripts.shifted_ranks import OPERATOR
 
 OUTCOMES = ("named", "unknown", "undecided", "missed", "other_unknown", "wrong", "unanswered")
 HEADINGS = {
@@ -42,8 +43,20 @@ def said_of(verdict):
     return named
 
 
-def outcome_of(job, verdict):
-    """(outcome, what was said)."""
+def located_of(job, verdict):
+    """(operator, ns) that is said to make most of what is unexplained on the shifted rank."""
+    for rank in verdict["ranks"]:
+        longer = rank["longer_work"]
+        mine = rank["rank"] == job.rank and longer
+        if mine and longer["longer_ns"] * 2 >= rank["unexplained_ns"]:
+            operators = longer["operators"]
+            operator = operators[0]["operator"] if operators else "all operators"
+            return operator, longer["longer_ns"]
+    return None, 0
+
+
+def outcome_of(job, verdict, without_ns=0):
+    """(outcome, what was said). `without_ns`: what the rank may be longer without the shift."""
     named = said_of(verdict)
     text = ", ".join(f"rank {rank} {cause}" for rank, cause in named) or verdict["kind"]
     if verdict["kind"] == "work_differs":
@@ -53,8 +66,13 @@ def outcome_of(job, verdict):
         return "named" if right else "wrong", text
     if verdict["kind"] == "late_cause_unknown":
         rank = verdict["ranks"][0]["rank"]
-        mine = job.shifted and rank == job.rank
-        return "unknown" if mine else "other_unknown", f"rank {rank} late"
+        if not job.shifted or rank != job.rank:
+            return "other_unknown", f"rank {rank} late"
+        operator, longer_ns = located_of(job, verdict)
+        right = operator in (None, OPERATOR if job.kind == "operator" else None)
+        if not right and longer_ns > without_ns:
+            return "wrong", f"rank {rank} late in {operator}"
+        return "unknown", f"rank {rank} late{f' in {operator}' if operator else ''}"
     if verdict["undecided"]:
         return "undecided", "undecided"
     return "missed", text
@@ -75,7 +93,9 @@ def lead_of(job, verdict):
 def judge(job, made, answer):
     if answer["status"] != "answered":
         return Result(job, "unanswered", f"{answer['reason']}: {answer['message']}")
-    outcome, said = outcome_of(job, answer["verdict"])
+    # Half of what was added, for what windows of a recording differ by.
+    without_ns = made.lead_ns[job.rank] - made.added_ns / 2
+    outcome, said = outcome_of(job, answer["verdict"], without_ns)
     amount = None
     if outcome == "named":
         amount_ns = answer["verdict"]["ranks"][0]["causes"][0]["amount_ns"]
@@ -143,6 +163,13 @@ def named_by(results, of, heading):
         f"{name}: {one[True]} of {sum(one.values())}" for name, one in sorted(counts.items())
     )
     print(f"named with its cause, by {heading}: {text}")
+
+
+def operators_named(results):
+    """Of delays in an operator on a rank that is late: how often it is said in which."""
+    late = [one for one in results if one.job.kind == "operator" and one.outcome == "unknown"]
+    named = sum(OPERATOR in one.said for one in late)
+    print(f"late by an operator: {len(late)}, and it is said which: {named}")
 
 
 def by_lead(one):
@@ -238,6 +265,7 @@ def summary(results, paths):
     named_by(results, lambda one: f"{100 * one.job.dose:.0f} %", "dose")
     named_by(results, by_lead, "lead")
     named_by(results, lambda one: len(one.job.sources), "ranks")
+    operators_named(results)
     false_accusations(results, paths)
     half_widths(results)
     coverage(results)

@@ -17,8 +17,9 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
   checkpoint     it saves a checkpoint every so many steps, and the others wait
   evaluation     it evaluates every so many steps, likewise
   isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
+  sleep          one of its operators sleeps: no cause is known of that, but the operator
+  denormal       one of its operators works on denormal numbers, which takes longer: likewise
   and, where nobody may be named with a cause:
-  sleep          one of its operators sleeps
   batch          its batches are 25 % larger
   both           both containers have the same quota, so that nobody is slower
   idle_thief     a thief that takes only what nobody wants: with two cores and two ranks there is
@@ -56,7 +57,7 @@ from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 # train.py's own options.
 IN_THE_JOB = (
     *("loader", "gc", "storage", "callback", "checkpoint", "evaluation"),
-    *("sleep", "batch", "prefetched"),
+    *("sleep", "denormal", "batch", "prefetched"),
 )
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
 TORCH = os.path.join(REPOSITORY, ".venv-torch")

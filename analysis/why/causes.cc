@@ -12,6 +12,8 @@
 #include "analysis/why/everybody.h"
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
+#include "analysis/why/operator_leads.h"
+#include "analysis/why/processor_time.h"
 #include "analysis/why/replay.h"
 #include "analysis/why/scheduled_taker.h"
 #include "analysis/why/statistics.h"
@@ -78,10 +80,12 @@ class CauseFinder {
     }
     for (size_t rank = 0; rank < judged_.ranks.size(); ++rank) {
       RankFinding& finding = findings[rank];
-      if (rank == closest) answer_.closest = finding;
       const bool sure = judged_.steps() >= kStepsSure;
       const bool unexplained = finding.late && rank == closest && sure;
-      if (!finding.mostly_explained() && !unexplained) continue;
+      const bool found = finding.mostly_explained() || unexplained;
+      if (found) Locate(&finding);
+      if (rank == closest) answer_.closest = finding;
+      if (!found) continue;
       answer_.findings.push_back(std::move(finding));
     }
     std::stable_sort(
@@ -237,7 +241,6 @@ class CauseFinder {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
       if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
-      AddPlaces(rank, &finding);
     }
     if (!finding.causes.empty()) finding.cost_all = CostOf(rank, taken);
     std::stable_sort(
@@ -321,8 +324,11 @@ class CauseFinder {
     if (cause != nullptr) cause->threads = threads;
   }
 
-  // Where it stood in host code; not where most of its lead was taken from it, wherever it stood.
-  void AddPlaces(size_t rank, RankFinding* finding) const {
+  // Where what nothing explains is: in which operators, and where it stood in host code. Not where
+  // most of its lead was taken from it, wherever it was.
+  void Locate(RankFinding* finding) {
+    const size_t rank = finding->index;
+    if (!finding->late || !finding->work.empty()) return;
     int64_t taken_ns = 0;
     for (size_t i = 0; i < kCauses.size(); ++i) {
       const bool taken = kCauses[i] == Part::kThrottled || kCauses[i] == Part::kWaitingForCpu;
@@ -333,6 +339,11 @@ class CauseFinder {
     const double least = static_cast<double>(unknown_ns) / kPlacesDivisor /
                          static_cast<double>(answer_.ranks[rank].mean_step_ns);
     finding->stood = places_.Of(rank, least);
+    const bool known = std::any_of(finding->causes.begin(), finding->causes.end(),
+                                   [](const Cause& one) { return one.part == Part::kCompute; });
+    if (known) return;
+    if (!operators_.has_value()) operators_.emplace(judged_.ranks, input_.names);
+    finding->longer = operators_->Of(rank, unknown_ns);
   }
 
   // A cause by which the rank computes longer: of `times`, this part of what is more than the
@@ -445,43 +456,13 @@ class CauseFinder {
   const int64_t limit_ns_;
   const double p_;
   const StoodPlaces places_;
+  std::optional<OperatorLeads> operators_;  // once one is asked for
   std::optional<Replay> replay_;
   std::vector<Series> parts_;  // by kCauses; complete before `part_others_` is filled
   std::vector<Others> part_others_;
 };
 
 }  // namespace
-
-std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
-  if (!rank.samples.measured() || rank.steps.empty()) return std::nullopt;
-  int64_t steps_ns = 0;
-  int64_t own_ns = 0;
-  for (size_t step = 0; step < rank.steps.size(); ++step) {
-    steps_ns += rank.steps[step].length_ns();
-    own_ns += rank.OwnWork(step);
-  }
-  // Between readings in the judged steps alone, and as many steps as these fill.
-  double judged_ns = 0;
-  double on_cpu_ns = 0;
-  double run_queue_ns = 0;
-  for (size_t i = 1; i < rank.samples.driver.size(); ++i) {
-    const Reading& before = rank.samples.driver[i - 1];
-    const Reading& now = rank.samples.driver[i];
-    const double part = rank.samples.growths[i - 1].judged;
-    judged_ns += part * static_cast<double>(now.at_ns - before.at_ns);
-    on_cpu_ns += part * static_cast<double>(now.on_cpu_ns - before.on_cpu_ns);
-    run_queue_ns += part * static_cast<double>(now.run_queue_ns - before.run_queue_ns);
-  }
-  if (judged_ns <= 0) return std::nullopt;
-  const double steps =
-      static_cast<double>(rank.steps.size()) * judged_ns / static_cast<double>(steps_ns);
-  ProcessorTime time;
-  time.on_cpu_ns = static_cast<int64_t>(on_cpu_ns / steps);
-  time.run_queue_ns = static_cast<int64_t>(run_queue_ns / steps);
-  const int64_t mean_own_ns = own_ns / static_cast<int64_t>(rank.steps.size());
-  time.asleep_ns = std::max<int64_t>(0, mean_own_ns - time.on_cpu_ns - time.run_queue_ns);
-  return time;
-}
 
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer) {
   FindEverybody(input, judged, answer);

@@ -16,9 +16,6 @@ namespace syncline::analysis::why {
 // `answer->ranks` is filled.
 void FindCauses(const JobInput& input, const Judged& judged, Answer* answer);
 
-// The kernel's count of own work, a step; nullopt without samples.
-std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank);
-
 }  // namespace syncline::analysis::why
 
 #endif  // SYNCLINE_ANALYSIS_WHY_CAUSES_H_

@@ -10,6 +10,7 @@
 #include "analysis/why/judged.h"
 #include "analysis/why/judged_checks.h"
 #include "analysis/why/path.h"
+#include "analysis/why/processor_time.h"
 #include "analysis/why/stalls.h"
 #include "analysis/why/statistics.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/why/causes.h"
+#include "analysis/why/processor_time.h"
 
 namespace syncline::analysis::why {
 namespace {

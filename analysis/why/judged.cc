@@ -260,6 +260,24 @@ void AddOperators(std::span<const Piece> pieces, size_t rank, Judged* judged) {
   }
 }
 
+// By block of steps: of a thousand ranks the steps would be ten times as much to keep.
+std::map<NameId, std::vector<int64_t>> OperatorBlocks(std::span<const Piece> pieces, size_t steps,
+                                                      size_t names) {
+  const size_t block = BlockOf(steps);
+  std::vector<std::vector<int64_t>> times_ns(names);
+  for (const Piece& piece : pieces) {
+    if (piece.step < 0 || piece.part != Part::kCompute || piece.leaf >= names) continue;
+    std::vector<int64_t>& of_name = times_ns[piece.leaf];
+    if (of_name.empty()) of_name.resize((steps + block - 1) / block);
+    of_name[static_cast<size_t>(piece.step) / block] += piece.length_ns() - piece.taken_ns;
+  }
+  std::map<NameId, std::vector<int64_t>> by_name;
+  for (size_t name = 0; name < names; ++name) {
+    if (!times_ns[name].empty()) by_name[static_cast<NameId>(name)] = std::move(times_ns[name]);
+  }
+  return by_name;
+}
+
 // A piece ends where a task does: it lies in one execution of a primitive, or in none.
 void AddPrimitives(std::span<const Piece> pieces, std::span<const TaskSpan> spans,
                    JudgedRank* rank) {
@@ -386,6 +404,7 @@ int64_t FillRank(const Parts& parts, const WaitSites& sites, size_t i, std::mute
     of_rank.stretches = StretchesOf(pieces, MarksOf(rank, waits, of_rank.optimizer_ns));
     of_rank.waits = std::move(found);
     of_rank.pending_ns = PendingNs(silences, sites.rare);
+    of_rank.operators_ns = OperatorBlocks(pieces, of_rank.steps.size(), parts.input.names.size());
     for (const Silence& silence : silences.silences) {
       const bool may_wait = !silence.pending.empty() && !sites.blocking.contains(silence.site);
       if (!may_wait) continue;

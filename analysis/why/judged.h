@@ -49,6 +49,9 @@ struct JudgedRank {
   WorkDone work;
   // Time in oneDNN's primitives themselves, by name and shape, as in `tables`.
   std::map<std::pair<NameId, NameId>, std::vector<StepTime>> primitives;
+  // With JudgeOptions::stretches: time in operators themselves, as in `tables`: by name, of each
+  // block of steps (BlockOf).
+  std::map<NameId, std::vector<int64_t>> operators_ns;
 
   // With JudgeOptions::stretches: its waits; its time between their ends, entries and ends of
   // collectives, and begins of the optimizer; and in how much of it a collective was pending where

@@ -17,6 +17,7 @@
 #include "analysis/network.h"
 #include "analysis/why/blocked_sleep.h"
 #include "analysis/why/job_input.h"
+#include "analysis/why/longer_work.h"
 #include "analysis/why/mean_estimate.h"
 #include "analysis/why/part.h"
 #include "analysis/why/refusal.h"
@@ -139,6 +140,9 @@ struct RankFinding {
   // Where it stood in host code more often than the others; nullopt: nowhere for certain, or where
   // it stood is no sign of a cause.
   std::optional<StoodIn> stood;
+  // In which operators what nothing explains is; nullopt: in none for certain, or where it is is no
+  // sign of a cause.
+  std::optional<LongerWork> longer;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {

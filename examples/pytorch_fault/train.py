@@ -14,10 +14,11 @@ Faults that hold a rank up (--dose is milliseconds a step):
               --callback-computes)
   checkpoint  it saves its network every --stall-every steps, as long as that takes
   evaluation  it evaluates every --stall-every steps
+  sleep       one of its operators sleeps
+  denormal    one of its operators takes square roots of numbers so small that processors are slow
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
-  sleep       one of its operators sleeps
 """
 
 import argparse
@@ -38,7 +39,7 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler
 BATCH_SIZE = 160
 FAULTS = (
     *("none", "loader", "gc", "storage", "callback", "checkpoint", "evaluation"),
-    *("prefetched", "batch", "sleep"),
+    *("prefetched", "batch", "sleep", "denormal"),
 )
 ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
 
@@ -79,6 +80,33 @@ class Pass(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient, None
+
+
+class Roots:
+    """Square roots on every rank, of as many numbers; on one rank these may be denormal."""
+
+    USUAL, SMALL = 1.0, 1e-39
+
+    def __init__(self, slow_s, source):
+        count = torch.tensor([self._count_for(slow_s) if slow_s else 0])
+        dist.broadcast(count, source)
+        self._values = torch.full((int(count),), self.SMALL if slow_s else self.USUAL)
+
+    def _count_for(self, slow_s):
+        """How many take so much longer if they are small."""
+        count = 1 << 14
+        small, usual = (torch.full((count,), value) for value in (self.SMALL, self.USUAL))
+
+        def once(values):
+            begin = time.thread_time()
+            torch.sqrt(values)
+            return time.thread_time() - begin
+
+        longer_s = min(once(small) for _ in range(20)) - min(once(usual) for _ in range(20))
+        return max(1, round(count * slow_s / max(longer_s, 1e-6)))
+
+    def run(self):
+        torch.sqrt(self._values)
 
 
 class Network(nn.Module):
@@ -213,6 +241,7 @@ def train(network, options, dose_s):
     garbage = Garbage(dose_s["gc"] * options.gc_every) if dose_s["gc"] else None
     storage = Storage(options.data, options.mapped) if dose_s["storage"] else None
     callback = Callback(dose_s["callback"], options.callback_computes)
+    roots = Roots(dose_s["denormal"], options.fault_rank) if options.fault == "denormal" else None
     stall_s = dose_s["checkpoint"] or dose_s["evaluation"]
     kind = Checkpoint if dose_s["checkpoint"] else Evaluation
     stall = kind(network, stall_s * options.stall_every) if stall_s else None
@@ -221,6 +250,8 @@ def train(network, options, dose_s):
     for step, (images, labels) in enumerate(loader, 1):
         if storage:
             storage.read_for(dose_s["storage"])
+        if roots:
+            roots.run()
         optimizer.zero_grad()
         loss = loss_of(network(images), labels)
         loss.backward()

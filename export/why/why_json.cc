@@ -17,6 +17,8 @@ using analysis::why::CriticalPath;
 using analysis::why::FewerThreads;
 using analysis::why::FullMemory;
 using analysis::why::kParts;
+using analysis::why::LongerOperator;
+using analysis::why::LongerWork;
 using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
 using analysis::why::NotACause;
@@ -167,6 +169,27 @@ Json JsonOf(const std::optional<StoodIn>& stood) {
           {"others_host_samples", stood->others_host}};
 }
 
+Json JsonOf(const std::optional<LongerWork>& longer) {
+  if (!longer.has_value()) return nullptr;
+  Json all;
+  if (longer->all.has_value()) {
+    all = {{"operators", longer->all->operators},
+           {"certain", longer->all->certain},
+           {"low", longer->all->low},
+           {"middle", longer->all->middle},
+           {"high", longer->all->high}};
+  }
+  return {{"longer_ns", longer->longer_ns},
+          {"all", std::move(all)},
+          {"operators", ArrayOf(longer->operators, [](const LongerOperator& one) {
+             return Json{{"operator", one.name},
+                         {"longer_ns", JsonOf(one.longer)},
+                         {"own_ns", one.own_ns},
+                         {"others_ns", one.others_ns},
+                         {"per_step", one.calls}};
+           })}};
+}
+
 Json JsonOf(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   return {{"rank", rank.rank},
@@ -203,6 +226,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
                            })},
           {"shapes_known", finding.shapes_known},
           {"reorders_longer_ns", finding.reorders.has_value() ? JsonOf(*finding.reorders) : Json()},
+          {"longer_work", JsonOf(finding.longer)},
           {"python", JsonOf(finding.stood)},
           {"processor", JsonOf(finding.processor)}};
 }

@@ -148,12 +148,33 @@ std::string ForPlace(const Answer& answer, const RankFinding& finding) {
                       " spends more time there than the others");
 }
 
+// Its operators take most of it longer.
+bool IsInOperators(const RankFinding& finding) {
+  return finding.longer.has_value() && finding.longer->longer_ns * 2 >= finding.unexplained_ns();
+}
+
+// `finding` has such operators. `alone`: the job has no other node.
+std::string ForOperators(const RankSummary& rank, const RankFinding& finding, bool alone) {
+  if (finding.longer->all.has_value()) {
+    return absl::StrCat("compare the ", alone ? "CPUs of " : "processor of ",
+                        alone ? OnNode(rank) : NodeOf(rank), " with ",
+                        alone ? "those of the other ranks" : "those of the other nodes",
+                        " (model, clock frequency, what else uses their caches and memory): "
+                        "`lscpu`, `syncline nodes --check`");
+  }
+  return absl::StrCat(
+      "look at what ", OnNode(rank), " gives ", Printed(finding.longer->operators[0].name),
+      " to work on (denormal numbers, another layout, memory of another NUMA node); `syncline "
+      "record --samples` and `syncline report --section hot` say in which "
+      "functions it spends its time");
+}
+
 std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
-  if (finding.stood.has_value()) return ForPlace(answer, finding);
+  if (finding.stood.has_value() && !IsInOperators(finding)) return ForPlace(answer, finding);
   if (!rank.taken_away_known || !IsCompared(finding)) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
@@ -179,6 +200,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   }
   const bool alone = std::all_of(answer.ranks.begin(), answer.ranks.end(),
                                  [&](const RankSummary& one) { return one.node == rank.node; });
+  if (IsInOperators(finding)) return ForOperators(rank, finding, alone);
   return absl::StrCat(alone ? "compare what " : "compare hardware and load of ",
                       alone ? absl::StrCat(OnNode(rank), " does with what the other ranks do")
                             : absl::StrCat(NodeOf(rank), " with those of the other nodes"),

@@ -15,8 +15,11 @@
 namespace syncline::report {
 namespace {
 
+using analysis::why::AllLonger;
 using analysis::why::Answer;
 using analysis::why::Cause;
+using analysis::why::LongerOperator;
+using analysis::why::LongerWork;
 using analysis::why::NotACause;
 using analysis::why::Part;
 using analysis::why::PartName;
@@ -28,6 +31,7 @@ using analysis::why::Taker;
 using analysis::why::WorkDifference;
 
 constexpr size_t kWorkShown = 3;
+constexpr size_t kOperatorsShown = 3;
 
 std::string ProcessorText(const ProcessorTime& time) {
   return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
@@ -123,6 +127,37 @@ std::string WorkText(const WorkDifference& one) {
   }
   return absl::StrFormat("%s runs %.1f times a step, on the others %.1f", Printed(one.name),
                          one.own, one.others);
+}
+
+// "aten::mul 12.1 ms a step longer [11.5, 12.7] (14.2 in 80.0 calls, on the other rank 2.1)".
+std::string LongerText(const Answer& answer, const LongerOperator& one) {
+  return absl::StrFormat(
+      "%s %s ms a step longer %s (%s ms in %.1f calls, %s %s)", Printed(one.name),
+      Ms(one.longer.est_ns), IntervalText(one.longer), Ms(one.own_ns), one.calls,
+      answer.ranks.size() > 2 ? "the others' median" : "on the other rank", Ms(one.others_ns));
+}
+
+std::string LongerSentence(const Answer& answer, const RankFinding& finding) {
+  const LongerWork& longer = *finding.longer;
+  if (longer.all.has_value()) {
+    const AllLonger& all = *longer.all;
+    return absl::StrFormat(
+        "nearly all operators take longer there, by a similar factor: of the %d that take 1 %% of "
+        "computing or more, %d certainly do; for half of the time in them the factor is %.2f to "
+        "%.2f (%.2f in the middle)",
+        all.operators, all.certain, all.low, all.high, all.middle);
+  }
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(kOperatorsShown, longer.operators.size()); ++i) {
+    shown.push_back(LongerText(answer, longer.operators[i]));
+  }
+  if (longer.operators.size() > kOperatorsShown) {
+    shown.push_back(absl::StrCat(
+        "and ", Plural(longer.operators.size() - kOperatorsShown, "operator"), " more"));
+  }
+  return absl::StrCat("of operators that run as often on ",
+                      answer.ranks.size() > 2 ? "the others" : "the other rank", ": ",
+                      absl::StrJoin(shown, "; "));
 }
 
 // ", there mostly in wait (threading.py)".
@@ -235,6 +270,7 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
   if (std::string most = LargestDifference(answer, finding); !most.empty()) {
     lines.push_back(std::move(most));
   }
+  if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
   if (finding.reorders.has_value()) {
     lines.push_back(absl::StrCat("its oneDNN reorders data ", Ms(finding.reorders->est_ns),
                                  " ms a step longer than the others': `syncline report --section "
@@ -260,6 +296,7 @@ std::vector<std::string> RemainderSentences(const Answer& answer, const RankFind
                                   Ms(finding.lead.est_ns), " ms");
   const std::string most = LargestDifference(answer, finding);
   std::vector<std::string> lines = {most.empty() ? text : absl::StrCat(text, "; ", most)};
+  if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
   if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
   return lines;
 }

@@ -239,16 +239,19 @@ class Samples(unittest.TestCase):
 
 def verdict(kind, ranks=(), undecided=False):
     told = [
-        {"rank": rank, "causes": [{"cause": cause}] if cause else [], "python": None}
+        {
+            **{"rank": rank, "causes": [{"cause": cause}] if cause else [], "python": None},
+            **{"longer_work": None, "unexplained_ns": 10 * MS},
+        }
         for rank, cause in ranks
     ]
     return {"kind": kind, "ranks": told, "undecided": undecided}
 
 
 class Scores(unittest.TestCase):
-    def outcome(self, label, answer):
+    def outcome(self, label, answer, kind=""):
         rank, cause = label if label else (0, None)
-        one = types.SimpleNamespace(rank=rank, cause=cause, shifted=label is not None)
+        one = types.SimpleNamespace(rank=rank, cause=cause, shifted=label is not None, kind=kind)
         return shifted_score.outcome_of(one, answer)[0]
 
     def test_outcomes(self):
@@ -267,6 +270,26 @@ class Scores(unittest.TestCase):
         self.assertEqual(self.outcome(slow, verdict("nobody", undecided=True)), "undecided")
         self.assertEqual(self.outcome(None, verdict("nobody")), "missed")
         self.assertEqual(self.outcome(None, verdict("work_differs", [(0, None)])), "wrong")
+
+    def test_operators(self):
+        def late(operators, longer_ns=6 * MS):
+            told = verdict("late_cause_unknown", [(1, None)])
+            named = [{"operator": one} for one in operators]
+            told["ranks"][0]["longer_work"] = {"longer_ns": longer_ns, "operators": named}
+            return told
+
+        mine = (1, None)
+        self.assertEqual(self.outcome(mine, late(["convolution"]), "operator"), "unknown")
+        self.assertEqual(self.outcome(mine, late(["convolution"]), "host"), "wrong")
+        self.assertEqual(self.outcome(mine, late(["aten::mul"]), "operator"), "wrong")
+        self.assertEqual(self.outcome(mine, late([]), "operator"), "wrong")
+        aten, one = late(["aten::mul"]), types.SimpleNamespace(rank=1, cause=None, shifted=True)
+        one.kind = "host"
+        self.assertEqual(shifted_score.outcome_of(one, aten, 7 * MS)[0], "unknown", "it is so")
+        # Not most of it.
+        self.assertEqual(self.outcome(mine, late(["aten::mul"], 4 * MS), "operator"), "unknown")
+        self.assertEqual(self.outcome((0, None), late(["aten::mul"]), "operator"), "other_unknown")
+        self.assertEqual(self.outcome(None, late(["aten::mul"])), "other_unknown")
 
     def test_limits(self):
         self.assertAlmostEqual(shifted_score.upper_limit(0, 22), 1 - 0.05 ** (1 / 22), places=6)
