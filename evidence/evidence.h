@@ -74,6 +74,7 @@ struct ThreadSample {
   // Of the first thread of a recorded process, from /proc/PID/task/TID/stat; else 0 and -1.
   char state = 0;             // when it was read: 'R', 'S', 'D', ..., as the kernel writes it
   int64_t major_faults = -1;  // how often it waited for a page of memory to come from storage
+  int64_t minor_faults = -1;  // and for one that needed no storage; not in older files
 };
 
 // Of a control group: cpu.stat, and its quota.
@@ -136,6 +137,8 @@ struct Evidence {
   std::vector<ProcessSample> recorded_samples;  // of those recorded, less often, without a CPU
   std::vector<Gap> gaps;
   std::vector<Rate> rates;
+  // What a page of memory costs on the node (docs/recording-format.md); 0: not measured.
+  int64_t page_ns = 0;
   bool ended = false;  // the sampler ended in good order; else it was killed, or its disk was full
   uint64_t damaged_lines = 0;      // that are no line of this format: left out
   std::vector<std::string> notes;  // for people: what could not be read, and why

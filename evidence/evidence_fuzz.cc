@@ -40,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& one : evidence->thread_samples) {
     Require(one.thread < evidence->threads.size());
     Require((one.state != 0) == (one.major_faults >= 0));
+    Require(one.minor_faults == -1 || (one.minor_faults >= 0 && one.state != 0));
     RequireBracket(one);
   }
   for (const auto& one : evidence->group_samples) {

@@ -19,6 +19,7 @@ std::string Sample() {
   Append(Rate{100, 50'000'000, ""}, &text);
   Append(ThreadSample{0, 1000, 1010, 5, 6, -1}, &text);
   Append(ThreadSample{0, 1100, 1110, 7, 8, 3, 'D', 12}, &text);
+  Append(ThreadSample{0, 1200, 1210, 7, 8, 3, 'R', 12, 3400}, &text);
   Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
   Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
   AppendRecorded(ProcessSample{0, 1003, 1013, 20'000'000}, &text);
@@ -32,6 +33,7 @@ std::string Sample() {
   AppendMemoryGroups(0, {0}, &text);
   Append(MemorySample{0, 3001, 3011, 17, 300'000'000}, &text);
   Append(MemorySample{0, 3501, 3511, 18}, &text);
+  AppendPageCost(1300, &text);
   AppendNote("cannot read x\ny", &text);
   AppendEnd(&text);
   return text;
@@ -55,6 +57,9 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->thread_samples[1].cpu, 3);
   EXPECT_EQ(read->thread_samples[1].state, 'D');
   EXPECT_EQ(read->thread_samples[1].major_faults, 12);
+  EXPECT_EQ(read->thread_samples[1].minor_faults, -1);
+  EXPECT_EQ(read->thread_samples[2].minor_faults, 3400);
+  EXPECT_EQ(read->page_ns, 1300);
   EXPECT_EQ(read->group_samples[0].quota_ns, 70'000'000);
   ASSERT_EQ(read->memory_groups.size(), 1);
   EXPECT_EQ(read->memory_groups[0].path, "/job");
@@ -103,7 +108,10 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 3 4 5 D\n"
                            "t 0 1 2 3 4 5 DD 7\n"
                            "t 0 1 2 3 4 5 D -1\n"
-                           "t 0 1 2 3 4 5 D 7 8\n"
+                           "t 0 1 2 3 4 5 D 7 -1\n"
+                           "t 0 1 2 3 4 5 D 7 8 9\n"
+                           "K -1\n"
+                           "K 5 x\n"
                            "t 0 1 2 3 4 5  7\n"
                            "u 1 1 2 3\n"  // no such process
                            "u 0 1 2 3 4 5 6\n"
@@ -117,8 +125,9 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 23);
-  EXPECT_EQ(read->thread_samples.size(), 2);
+  EXPECT_EQ(read->damaged_lines, 26);
+  EXPECT_EQ(read->thread_samples.size(), 3);
+  EXPECT_EQ(read->page_ns, 1300);
   EXPECT_EQ(read->recorded_samples.size(), 4);
   EXPECT_EQ(read->processes.size(), 2);  // it keeps its number
 }

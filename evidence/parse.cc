@@ -49,6 +49,8 @@ class Parser {
         return TakeProcessSample(/*recorded=*/true, words);
       case 'A':
         return TakeAllowed(words);
+      case 'K':
+        return TakePageCost(words);
       case 'H': {
         Gap gap;
         words->Bracket(&gap.begin_ns, &gap.end_ns);
@@ -139,6 +141,10 @@ class Parser {
     if (words->More()) {  // not of all, and not in older files
       const std::string_view state = words->Word();
       sample.major_faults = words->Number<int64_t>();
+      if (words->More()) {
+        sample.minor_faults = words->Number<int64_t>();
+        if (sample.minor_faults < 0) words->Fail();
+      }
       if (!IsState(state) || sample.major_faults < 0) words->Fail();
       sample.state = IsState(state) ? state[0] : '\0';
     }
@@ -195,6 +201,13 @@ class Parser {
     if (words->wrong() || words->More()) return false;
     evidence_.processes[process].allowed_count = count;
     evidence_.processes[process].allowed_cpus = std::move(cpus);
+    return true;
+  }
+
+  bool TakePageCost(Words* words) {
+    const int64_t page_ns = words->Ns();
+    if (words->wrong() || words->More()) return false;
+    evidence_.page_ns = page_ns;
     return true;
   }
 

@@ -79,6 +79,7 @@ void Append(const ThreadSample& sample, std::string* out) {
   absl::StrAppend(out, " ", sample.on_cpu_ns, " ", sample.run_queue_ns, " ", sample.cpu);
   if (sample.state != 0) {
     absl::StrAppend(out, " ", std::string(1, sample.state), " ", sample.major_faults);
+    if (sample.minor_faults >= 0) absl::StrAppend(out, " ", sample.minor_faults);
   }
   out->push_back('\n');
 }
@@ -132,6 +133,10 @@ void AppendRecorded(const ProcessSample& sample, std::string* out) {
 
 void AppendAllowed(uint32_t process, uint32_t count, std::string_view cpus, std::string* out) {
   absl::StrAppend(out, "A ", process, " ", count, " ", Escaped(cpus), "\n");
+}
+
+void AppendPageCost(int64_t page_ns, std::string* out) {
+  absl::StrAppend(out, "K ", page_ns, "\n");
 }
 
 void AppendNote(std::string_view note, std::string* out) {

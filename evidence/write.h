@@ -36,6 +36,8 @@ void AppendMemoryGroups(uint32_t process, const std::vector<uint32_t>& groups, s
 void AppendRecorded(const ProcessSample& sample, std::string* out);
 // From here on the recorded `process` may use these CPUs.
 void AppendAllowed(uint32_t process, uint32_t count, std::string_view cpus, std::string* out);
+// What a page of memory costs, ns.
+void AppendPageCost(int64_t page_ns, std::string* out);
 void AppendNote(std::string_view note, std::string* out);
 void AppendEnd(std::string* out);
 

@@ -3,15 +3,16 @@
 
 import dataclasses
 
-KINDS = {  # in 48 runs
+KINDS = {  # in 50 runs
     **{"healthy": 8, "quota": 4, "thief": 4, "loader": 4, "gc": 4, "storage": 4, "isa": 2},
+    "memory": 2,
     **{"callback": 4, "checkpoint": 2, "evaluation": 2},
     **{"sleep": 2, "denormal": 2, "batch": 2, "both": 2, "idle_thief": 1, "prefetched": 1},
 }
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
     **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
-    "isa": "instruction_set",
+    **{"isa": "instruction_set", "memory": "page_faults"},
     "callback": "late in Callback.after_step",
     **{"checkpoint": "makes the stalls", "evaluation": "makes the stalls"},
     **{"sleep": "late in Pass.forward", "denormal": "longer in aten::sqrt"},
@@ -46,8 +47,8 @@ class Label:
         if self.kind == "healthy":
             return "healthy"
         words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
-        if self.kind == "isa":
-            return f"{' '.join(words[:2])} (rank {self.rank})"
+        if self.kind in ("isa", "memory"):
+            return f"{' '.join(filter(None, words[:2]))} (rank {self.rank})"
         where = "" if self.kind == "both" else f"rank {self.rank}, "
         return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
 

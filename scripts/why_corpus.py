@@ -16,6 +16,7 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
                  that, but the rank is, and the function in which it stands
   checkpoint     it saves a checkpoint every so many steps, and the others wait
   evaluation     it evaluates every so many steps, likewise
+  memory         its malloc gives freed memory back to the kernel
   isa            its oneDNN has a lower instruction set (ONEDNN_MAX_CPU_ISA)
   sleep          one of its operators sleeps: no cause is known of that, but the operator
   denormal       one of its operators works on denormal numbers, which takes longer: likewise
@@ -59,7 +60,10 @@ IN_THE_JOB = (
     *("loader", "gc", "storage", "callback", "checkpoint", "evaluation"),
     *("sleep", "denormal", "batch", "prefetched"),
 )
-FROM_THE_BEGIN = (*IN_THE_JOB, "isa")
+FROM_THE_BEGIN = (*IN_THE_JOB, "isa", "memory")
+# What malloc does with memory that is freed.
+KEEPS = ("MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_MMAP_THRESHOLD_=33554432")
+GIVES_BACK = ("MALLOC_MMAP_THRESHOLD_=4194304",)
 TORCH = os.path.join(REPOSITORY, ".venv-torch")
 PYTHON = "/opt/torch/bin/python"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -96,6 +100,9 @@ class Training:
                 *(f"RANK={rank}", "WORLD_SIZE=2", f"MASTER_ADDR={self.bed.hosts[0].address}"),
                 *(f"MASTER_PORT={self.port}", "GLOO_SOCKET_IFNAME=eth0"),
             ]
+            # Else it is chance how much memory comes anew, on each rank in each run.
+            gives_back = self.label.kind == "memory" and rank == self.label.rank
+            environment += GIVES_BACK if gives_back else KEEPS
             if self.label.kind == "isa" and rank == self.label.rank:
                 environment.append(f"ONEDNN_MAX_CPU_ISA={self.label.variant}")
             command = [

@@ -72,10 +72,14 @@ class FakeNode : public ::testing::Test {
     Put(task / "comm", "python\n");
     Put(task / "stat", StatOf(0, 3));
   }
-  void SetState(int tid, const std::string& name, char state, int64_t major_faults) {
+  void SetState(int tid, const std::string& name, char state, int64_t major_faults,
+                int64_t minor_faults = 0) {
     std::string text = std::to_string(tid) + " (" + name + ") " + state;
     for (int field = 1; field <= 36; ++field) {
-      text += " " + std::to_string(field == 9 ? major_faults : field == 36 ? 3 : 0);
+      text += " " + std::to_string(field == 9    ? major_faults
+                                   : field == 7  ? minor_faults
+                                   : field == 36 ? 3
+                                                 : 0);
     }
     Put(proc_ / "1234/task" / std::to_string(tid) / "stat", text + "\n");
   }

@@ -401,6 +401,7 @@ void Sampler::ReadTasks(int64_t* now_ns) {
       if (more.has_value() && tid == pid) {
         sample.state = more->state;
         sample.major_faults = more->major_faults;
+        sample.minor_faults = more->minor_faults;
       }
       *now_ns = clock_->MonotonicNs();
     }

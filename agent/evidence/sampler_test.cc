@@ -56,7 +56,7 @@ TEST_F(SamplerTest, OfTheFirstThreadAlsoItsStateIsRead) {
   Sampler sampler = Make();
   sampler.Search();
   sampler.Round();
-  SetState(1234, "pt ) S 1 (", 'D', 5);
+  SetState(1234, "pt ) S 1 (", 'D', 5, 70);
   sampler.Round();
   Put(proc_ / "1234/task/1234/stat", "1234 (pt");
   sampler.Round();
@@ -64,11 +64,13 @@ TEST_F(SamplerTest, OfTheFirstThreadAlsoItsStateIsRead) {
   ASSERT_EQ(evidence.threads.size(), 2);
   std::string states;
   std::vector<int64_t> faults;
+  std::vector<int64_t> minor_faults;
   for (const evidence::ThreadSample& sample : evidence.thread_samples) {
     EXPECT_EQ(sample.cpu, -1) << "it has not waited";
     if (evidence.threads[sample.thread].tid == 1234) {
       states.push_back(sample.state == 0 ? '-' : sample.state);
       faults.push_back(sample.major_faults);
+      minor_faults.push_back(sample.minor_faults);
     } else {
       EXPECT_EQ(sample.state, 0);
       EXPECT_EQ(sample.major_faults, -1);
@@ -76,6 +78,7 @@ TEST_F(SamplerTest, OfTheFirstThreadAlsoItsStateIsRead) {
   }
   EXPECT_EQ(states, "SD-");
   EXPECT_EQ(faults, (std::vector<int64_t>{4, 5, -1}));
+  EXPECT_EQ(minor_faults, (std::vector<int64_t>{0, 70, -1}));
 }
 
 // The state is read between the readings of two threads, and in the bracket of neither.

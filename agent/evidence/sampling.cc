@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/evidence/page_cost.h"
 #include "common/status.h"
 #include "evidence/write.h"
 
@@ -34,6 +35,7 @@ EvidenceOptions Completed(EvidenceOptions options) {
   const long ticks = ::sysconf(_SC_CLK_TCK);
   if (ticks > 0) options.sampler.ticks_per_second = ticks;
   if (!options.thread_cpu_ns) options.thread_cpu_ns = ThreadCpuNs;
+  if (!options.page_ns) options.page_ns = MeasurePageNs;
   LimitFiles(&options.sampler);
   return options;
 }
@@ -76,6 +78,9 @@ absl::Status Sampling::Begin(const std::filesystem::path& recording) {
   std::string text;
   evidence::AppendHead(&text);
   evidence::Append(evidence::Rate{before_ns_, rate_.period_ns(), ""}, &text);
+  if (const int64_t page_ns = options_.page_ns(); page_ns > 0) {
+    evidence::AppendPageCost(page_ns, &text);
+  }
   Write(text);
   Sample();
   // next_search_ns_ is 0: who has become busy since Find, the next round looks for.

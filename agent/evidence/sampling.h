@@ -51,7 +51,8 @@ struct EvidenceOptions {
   SamplerOptions sampler;
   uint64_t bytes_max = EvidenceFile::kBytesMax;
   std::function<int64_t()>
-      thread_cpu_ns;  // processor time of the calling thread; empty: ask for it
+      thread_cpu_ns;                 // processor time of the calling thread; empty: ask for it
+  std::function<int64_t()> page_ns;  // what a page of memory costs (page_cost.h); empty: measure it
 };
 
 class Sampling {

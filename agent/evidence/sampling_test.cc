@@ -9,6 +9,7 @@
 
 #include "agent/evidence/evidence_recorder.h"
 #include "agent/evidence/fake_node.h"
+#include "agent/evidence/page_cost.h"
 #include "agent/host/log.h"
 #include "common/files.h"
 #include "evidence/write.h"
@@ -22,6 +23,7 @@ class SamplingTest : public FakeNode {
     EvidenceOptions options;
     options.sampler.proc = proc_;
     options.thread_cpu_ns = [this] { return cpu_ns_ += cost_ns_; };
+    options.page_ns = [] { return 700; };
     return options;
   }
   evidence::Evidence Written() {
@@ -64,7 +66,14 @@ TEST_F(SamplingTest, EverythingIsReadBeforeBeginReturnsAndAtTheEnd) {
   EXPECT_TRUE(Written().ended);
   EXPECT_EQ(Written().thread_samples.back().on_cpu_ns, 100);
   EXPECT_TRUE(Written().gaps.empty());
+  EXPECT_EQ(Written().page_ns, 700);
   EXPECT_TRUE(sampling.TakeComplaints().empty());
+}
+
+TEST(PageCost, IsMeasured) {
+  const int64_t page_ns = MeasurePageNs();
+  EXPECT_GT(page_ns, 0);
+  EXPECT_LT(page_ns, 1'000'000) << "its own processor time";
 }
 
 TEST_F(SamplingTest, WhenItStoodStillTheGapIsSaid) {

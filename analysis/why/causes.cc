@@ -13,6 +13,7 @@
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
 #include "analysis/why/operator_leads.h"
+#include "analysis/why/page_faults.h"
 #include "analysis/why/processor_time.h"
 #include "analysis/why/replay.h"
 #include "analysis/why/scheduled_taker.h"
@@ -50,6 +51,7 @@ class CauseFinder {
           return rank.tables[step][static_cast<size_t>(Part::kCompute)];
         })),
         uses_(StepUsesOf(judged.ranks)),
+        page_faults_(PageFaultTimesOf(judged.ranks)),
         block_(BlockOf(judged.steps())),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
@@ -239,6 +241,7 @@ class CauseFinder {
     if (!finding.work.empty()) finding.causes.clear();
     if (finding.late && finding.work.empty()) {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
+      AddPageFaults(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
       if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
     }
@@ -322,6 +325,20 @@ class CauseFinder {
     if (!threads.has_value()) return;
     Cause* const cause = AddLonger(rank, compute_, threads->explained, finding, taken);
     if (cause != nullptr) cause->threads = threads;
+  }
+
+  // The kernel hands out more memory to it.
+  void AddPageFaults(size_t rank, RankFinding* finding, std::vector<PartTable>* taken) const {
+    if (page_faults_.empty()) return;
+    Cause* const cause = AddLonger(rank, page_faults_, 1, finding, taken);
+    if (cause == nullptr) return;
+    cause->page_faults = MorePageFaults{*answer_.ranks[rank].page_faults};
+    std::vector<double> others;
+    for (size_t i = 0; i < answer_.ranks.size(); ++i) {
+      if (i != rank) others.push_back(answer_.ranks[i].page_faults->per_step);
+    }
+    std::sort(others.begin(), others.end());
+    cause->page_faults->others = others[(others.size() - 1) / 2];  // as Others has it
   }
 
   // Where what nothing explains is: in which operators, and where it stood in host code. Not where
@@ -452,6 +469,7 @@ class CauseFinder {
   const Others reorder_others_;
   const Series compute_;
   const std::vector<std::optional<StepUse>> uses_;
+  const Series page_faults_;  // what they take; empty: not known
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;

@@ -9,6 +9,7 @@
 #include "analysis/why/causes.h"
 #include "analysis/why/judged.h"
 #include "analysis/why/judged_checks.h"
+#include "analysis/why/page_faults.h"
 #include "analysis/why/path.h"
 #include "analysis/why/processor_time.h"
 #include "analysis/why/stalls.h"
@@ -46,6 +47,7 @@ RankSummary SummaryOf(const JudgedRank& judged) {
   summary.blocked_exact = judged.sleep.has_value() && judged.sleep->by_scheduler;
   summary.group_version = judged.samples.group_version;
   summary.processor = ProcessorTimeOf(judged);
+  summary.page_faults = PageFaultsOf(judged);
   if (rank.evidence != nullptr) {
     summary.sample_gaps = rank.evidence->gaps.size();
     if (rank.evidence_process.has_value()) {

@@ -19,9 +19,10 @@
 #include "analysis/why/job_input.h"
 #include "analysis/why/longer_work.h"
 #include "analysis/why/mean_estimate.h"
+#include "analysis/why/page_faults_model.h"
 #include "analysis/why/part.h"
+#include "analysis/why/path_model.h"
 #include "analysis/why/refusal.h"
-#include "analysis/why/small_collectives_model.h"
 #include "analysis/why/stalls_model.h"
 #include "analysis/why/stood_in.h"
 #include "analysis/why/thread_use.h"
@@ -59,8 +60,8 @@ struct LowerSet {
 };
 
 struct Cause {
-  // kThrottled, kWaitingForCpu, kBlocked, kInput or kGarbageCollection; with `lower_sets` or
-  // `threads`: kCompute
+  // kThrottled, kWaitingForCpu, kBlocked, kInput or kGarbageCollection; with `lower_sets`,
+  // `threads` or `page_faults`: kCompute
   Part part = Part::kThrottled;
   MeanEstimate amount;  // E: of the rank, less the others' median, a step
   int64_t own_ns = 0;   // of the rank itself, a step
@@ -75,6 +76,7 @@ struct Cause {
   std::optional<Taker> taker;  // kWaitingForCpu
   std::vector<LowerSet> lower_sets;
   std::optional<FewerThreads> threads;
+  std::optional<MorePageFaults> page_faults;
   std::optional<BlockedSleep> blocked;  // kBlocked
   // kInput: of the loader's workers, the part of the time (0 to 1) in which the one that was
   // blocked longest was; nullopt: not known.
@@ -183,67 +185,18 @@ struct RankSummary {
   bool blocked_exact = false;     // by the scheduler's trace
   int64_t unplaced_ns = 0;        // run-queue time that found no place in own work, a step
   std::optional<ProcessorTime> processor;
-  int64_t sample_period_ns = 0;         // 0: no samples
-  int group_version = 0;                // of control groups seen; 0: none
-  std::optional<uint64_t> sample_gaps;  // nullopt: its node was not sampled
-  uint32_t allowed_count = 0;           // CPUs that its threads may use; 0: not known
-  std::string allowed_cpus;             // which: "0-3,8"
+  std::optional<PageFaults> page_faults;  // nullopt: not counted
+  int64_t sample_period_ns = 0;           // 0: no samples
+  int group_version = 0;                  // of control groups seen; 0: none
+  std::optional<uint64_t> sample_gaps;    // nullopt: its node was not sampled
+  uint32_t allowed_count = 0;             // CPUs that its threads may use; 0: not known
+  std::string allowed_cpus;               // which: "0-3,8"
 };
 
 struct StepClass {
   std::string name;  // "all_reduce x3"
   uint64_t steps = 0;
   int64_t total_ns = 0;
-};
-
-// A piece of the critical path (path.h): own work of a rank, or a collective under way.
-struct PathPiece {
-  enum class Kind : uint8_t {
-    kOwnWork,
-    kCollective,   // from its last rank's entry on
-    kNotFollowed,  // a collective, from the rank's own entry on: for whom it waited is not known
-  };
-  Kind kind = Kind::kOwnWork;
-  size_t rank = 0;        // index into Answer::ranks; of a collective: who waited for its end
-  int64_t end_ns = 0;     // in that rank's clock
-  size_t begin_rank = 0;  // of a collective: who entered last
-  int64_t begin_ns = 0;   // in that rank's clock
-  int64_t length_ns = 0;  // estimated, where it has two clocks
-  int32_t step = -1;      // index into the judged steps; -1: in none of them
-  PartTable parts{};      // of own work
-  std::string name;       // of a collective: "all_reduce"
-  uint32_t group = 0;     // of a collective
-  int64_t bytes = -1;     // that it carries; -1: not known
-  // Of a followed collective, on the rank that it takes least, and by that rank's clock alone: from
-  // its entry, or the end of the one that its thread carried out before. -1: not known.
-  int64_t own_length_ns = -1;
-};
-
-// The name of a collective of two ranks that send and receive.
-inline constexpr std::string_view kTransferName = "send/recv";
-
-// What the steps waited for, one thing after the other: means of a step.
-struct CriticalPath {
-  std::vector<PathPiece> pieces;    // by time, one behind the other
-  MeanEstimate step;                // of the path; the rest adds up to its estimate
-  std::vector<MeanEstimate> ranks;  // own work, by rank
-  std::vector<PartTable> parts;     // of it, by rank
-  MeanEstimate collectives;         // those that were not followed, too
-  struct Kind {
-    std::string name;
-    int64_t ns = 0;
-    bool followed = true;
-  };
-  std::vector<Kind> kinds;      // of them; the longest first
-  int64_t not_followed_ns = 0;  // of them
-  int64_t least_wait_ns = 0;    // of a step, of the rank whose own work leaves least of it
-  int64_t unsure_ns = 0;        // of own work on it: may be a wait
-  // nullopt: ranks work beside collectives, so that it does not matter.
-  std::optional<MeanEstimate>
-      uneven;  // own work on it, less the mean of what all ranks worked meanwhile
-  std::optional<SmallCollectives> small;
-  uint64_t crossings = 0;  // times at which it goes on on another rank
-  uint64_t proven = 0;     // of them: that rank entered last whatever the clocks' error
 };
 
 struct Answer {

@@ -224,7 +224,8 @@ std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
   for (const evidence::ThreadSample& sample : evidence.thread_samples) {
     if (sample.thread != thread) continue;
     readings.push_back({Middle(sample.at_ns, sample.until_ns), sample.on_cpu_ns,
-                        sample.run_queue_ns, sample.cpu, sample.state, sample.major_faults});
+                        sample.run_queue_ns, sample.cpu, sample.state, sample.major_faults,
+                        sample.minor_faults});
   }
   return readings;
 }

@@ -29,6 +29,7 @@ struct Reading {
   int32_t cpu = -1;
   char state = 0;             // as evidence::ThreadSample has it; 0: not known
   int64_t major_faults = -1;  // likewise; -1: not known
+  int64_t minor_faults = -1;  // likewise
 };
 
 // Between two readings of a driver.

@@ -296,7 +296,8 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   const std::string text =
       "syncline-evidence 1\nG 2 =/acme/job%201\nL 2 =/acme/pod\nP 0 100 1 5 4026 26 48213 "
       "=acme_proc 0\n"
-      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6\nu 0 1 2 30 9 4096\nB 0 0\nm 0 1 2 3 -1\nt 0 1 "
+      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6 88\nK 1300\nu 0 1 2 30 9 4096\nB 0 0\nm 0 1 2 3 "
+      "-1\nt 0 1 "
       "2 3 4 Q 5\n"
       "N =cannot%20read%20/acme\nX acme\nt acme 1\nP acme\nE\nT 0 1 1 =acme without an end";
   Pseudonyms names(2);
@@ -313,6 +314,8 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   EXPECT_EQ(after->thread_samples.at(0).run_queue_ns, 4);
   EXPECT_EQ(after->thread_samples.at(0).state, 'D');
   EXPECT_EQ(after->thread_samples.at(0).major_faults, 6);
+  EXPECT_EQ(after->thread_samples.at(0).minor_faults, 88);
+  EXPECT_EQ(after->page_ns, 1300);
   EXPECT_THAT(made, Not(HasSubstr(" Q 5"))) << "a letter in the place of a number";
   EXPECT_EQ(before->memory_samples.size(), 1u);
   ASSERT_EQ(after->memory_samples.size(), 1u);

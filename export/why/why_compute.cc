@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of a rank that computes longer: by which instruction set, on how many threads.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "analysis/onednn.h"
 #include "export/report/units.h"
@@ -18,6 +20,7 @@ using analysis::why::Answer;
 using analysis::why::Cause;
 using analysis::why::FewerThreads;
 using analysis::why::LowerSet;
+using analysis::why::MorePageFaults;
 using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 
@@ -62,12 +65,73 @@ std::vector<std::string> ThreadSentences(const Answer& answer, const FewerThread
   return lines;
 }
 
+std::string Thousands(double count) { return Count(static_cast<uint64_t>(std::llround(count))); }
+
+std::vector<std::string> FaultSentences(const Answer& answer, const MorePageFaults& faults,
+                                        const std::string& share) {
+  return {absl::StrCat("it gets more memory anew from the kernel: that takes ", share),
+          absl::StrFormat(
+              "its training thread has %s page faults a step that need no storage, %s "
+              "%s; at %.1f µs each, as a page was measured to cost on its node",
+              Thousands(faults.own.per_step),
+              answer.ranks.size() > 2 ? "those of the others (median)" : "that of the other rank",
+              Thousands(faults.others), static_cast<double>(faults.own.page_ns) / 1000)};
+}
+
+// Of a step of the rank it takes so much that it is to be said.
+bool IsMuch(const RankSummary& rank) {
+  constexpr int64_t kPercent = 3;
+  constexpr int64_t kLeastNs = 500'000;
+  if (!rank.page_faults.has_value()) return false;
+  const int64_t step_ns = rank.page_faults->step_ns();
+  return step_ns >= kLeastNs && step_ns * 100 >= rank.mean_step_ns * kPercent;
+}
+
 }  // namespace
 
 std::vector<std::string> ComputeSentences(const Answer& answer, const Cause& cause,
                                           const std::string& share) {
   if (cause.threads.has_value()) return ThreadSentences(answer, *cause.threads, share);
+  if (cause.page_faults.has_value()) return FaultSentences(answer, *cause.page_faults, share);
   return LowerSetSentences(cause, share);
+}
+
+bool IsNamedForPageFaults(const Answer& answer) {
+  return std::any_of(
+      answer.findings.begin(), answer.findings.end(), [](const RankFinding& finding) {
+        return std::any_of(finding.causes.begin(), finding.causes.end(),
+                           [](const Cause& one) { return one.page_faults.has_value(); });
+      });
+}
+
+bool PageFaultsAreMuch(const Answer& answer) {
+  return std::any_of(answer.ranks.begin(), answer.ranks.end(), IsMuch);
+}
+
+std::vector<std::string> MemorySentences(const Answer& answer) {
+  if (!PageFaultsAreMuch(answer) || IsNamedForPageFaults(answer)) return {};
+  std::vector<const RankSummary*> ranks;
+  for (const RankSummary& rank : answer.ranks) {
+    if (rank.page_faults.has_value()) ranks.push_back(&rank);
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const RankSummary* a, const RankSummary* b) {
+    return a->page_faults->step_ns() > b->page_faults->step_ns();
+  });
+  const auto text_of = [](const RankSummary& rank) {
+    return absl::StrFormat("%s ms of a step of rank %d (%s, at %.1f µs each)",
+                           Ms(rank.page_faults->step_ns()), rank.rank,
+                           Thousands(rank.page_faults->per_step),
+                           static_cast<double>(rank.page_faults->page_ns) / 1000);
+  };
+  std::string text = absl::StrCat(
+      "page faults that need no storage (memory comes anew from the kernel), by what a page was ",
+      "measured to cost on the nodes: some ", text_of(*ranks.front()));
+  if (ranks.size() == 2) absl::StrAppend(&text, ", ", text_of(*ranks.back()));
+  if (ranks.size() > 2) {
+    absl::StrAppend(&text, ", which has the most; ", text_of(*ranks[ranks.size() / 2]),
+                    " in the middle");
+  }
+  return {text};
 }
 
 std::string AllowedSentence(const Answer& answer, const RankFinding& finding) {

@@ -21,7 +21,9 @@ using analysis::why::LongerOperator;
 using analysis::why::LongerWork;
 using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
+using analysis::why::MorePageFaults;
 using analysis::why::NotACause;
+using analysis::why::PageFaults;
 using analysis::why::Part;
 using analysis::why::PartJsonName;
 using analysis::why::ProcessorTime;
@@ -100,6 +102,7 @@ Json JsonOf(const Taker& taker) {
 
 const char* CauseName(const Cause& cause) {
   if (cause.threads.has_value()) return "fewer_threads";
+  if (cause.page_faults.has_value()) return "page_faults";
   return cause.lower_sets.empty() ? PartJsonName(cause.part) : "instruction_set";
 }
 
@@ -112,6 +115,18 @@ Json JsonOf(const std::optional<FewerThreads>& threads) {
       {"others_cpu_ns", threads->others_cpu_ns},
       {"process_threads", IfKnown(threads->own_threads > 0, threads->own_threads)},
       {"others_process_threads", IfKnown(threads->others_threads > 0, threads->others_threads)}};
+}
+
+Json JsonOf(const std::optional<PageFaults>& faults) {
+  if (!faults.has_value()) return nullptr;
+  return {{"per_step", faults->per_step}, {"page_ns", faults->page_ns}};
+}
+
+Json JsonOf(const std::optional<MorePageFaults>& faults) {
+  if (!faults.has_value()) return nullptr;
+  Json json = JsonOf(std::optional(faults->own));
+  json["others_per_step"] = faults->others;
+  return json;
 }
 
 Json JsonOf(const std::optional<FullMemory>& memory) {
@@ -146,6 +161,7 @@ Json JsonOf(const Cause& cause) {
           {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
           {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
           {"threads", JsonOf(cause.threads)},
+          {"page_faults", JsonOf(cause.page_faults)},
           {"blocked", JsonOf(cause.blocked)},
           {"loader_blocked", OrNull(cause.loader_blocked)},
           {"full_memory", JsonOf(cause.full_memory)},
@@ -259,6 +275,7 @@ Json JsonOf(const RankSummary& rank) {
           {"allowed_cpus", IfKnown(rank.allowed_count > 0, rank.allowed_count)},
           {"unplaced_ns", IfKnown(measured, rank.unplaced_ns)},
           {"processor", JsonOf(rank.processor)},
+          {"page_faults", JsonOf(rank.page_faults)},
           {"samples",
            {{"period_ns", IfKnown(rank.sample_period_ns > 0, rank.sample_period_ns)},
             {"gaps", sampled ? Json(*rank.sample_gaps) : Json()},

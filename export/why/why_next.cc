@@ -88,6 +88,13 @@ std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
                       "storage, or leave it to loader workers; ", stack);
 }
 
+std::string ForMemory(const std::string& who) {
+  return absl::StrCat("let ", who,
+                      " keep memory that it frees: start it with MALLOC_TRIM_THRESHOLD_=4294967296 "
+                      "MALLOC_MMAP_THRESHOLD_=33554432 (glibc), or with tcmalloc or jemalloc in "
+                      "LD_PRELOAD; it may then need more of it");
+}
+
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
   switch (cause.part) {
     case Part::kThrottled:
@@ -119,6 +126,7 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
                             " as many threads as the others have (OMP_NUM_THREADS, "
                             "torch.set_num_threads), and as many CPUs (taskset, cpuset)");
       }
+      if (cause.page_faults.has_value()) return ForMemory(OnNode(rank));
       return absl::StrCat("see whether ONEDNN_MAX_CPU_ISA limits ", OnNode(rank),
                           " (`syncline nodes --check`); else its CPU may have no higher set, or "
                           "its data another layout (`syncline report --section primitives`)");
@@ -268,6 +276,9 @@ std::vector<std::string> NextSentences(const Answer& answer) {
     if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
+  if (PageFaultsAreMuch(answer) && !IsNamedForPageFaults(answer)) {
+    next.push_back(ForMemory("the program"));
+  }
   if (answer.path.has_value() && answer.path->small.has_value()) {
     next.emplace_back(
         "join small collectives where the program needs no result before it calls the next one: "

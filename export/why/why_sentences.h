@@ -58,6 +58,11 @@ bool IsFullOften(const analysis::why::Cause& cause);
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,
                                           const std::string& share);
+// Page faults take enough of a rank's step to be said; a rank is named for them; and what is said
+// where none is.
+bool PageFaultsAreMuch(const analysis::why::Answer& answer);
+bool IsNamedForPageFaults(const analysis::why::Answer& answer);
+std::vector<std::string> MemorySentences(const analysis::why::Answer& answer);
 // Of one that is named for fewer threads: it may use fewer CPUs than any other. Empty: not so, or
 // not known.
 std::string AllowedSentence(const analysis::why::Answer& answer,

@@ -16,6 +16,7 @@ constexpr char kExecutes[] = "dnnl::primitive::execute";
 constexpr uint32_t kGroup = 7;               // of the collectives
 constexpr int64_t kBeginNs = 1'000'000'000;  // as Clock has it
 constexpr int64_t kFaultsAtOnce = 4;         // when it is blocked
+constexpr int64_t kFaultNs = 1'000;          // one that needs no storage
 constexpr int64_t kPageBytes = 4096;         // read for a page fault
 constexpr uint32_t kThreads = 9;             // of a process, besides those on which it computes
 
@@ -98,6 +99,8 @@ void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Tro
     clock.throttled_ns += trouble->throttled_ns;
     clock.periods += trouble->throttled_ns > 0 ? 1 : 0;
     Sleep(rank, trouble->asleep_ns, 'S');
+    clock.minor_faults += trouble->page_faults;
+    Run(rank, trouble->page_faults * kFaultNs);
   }
   Span(rank, name, "PyTorch", begin_ns, 2, shape);
   Sample(rank);
@@ -126,6 +129,7 @@ void FakeJob::Sample(size_t rank, char state) {
   if (options_.states) {
     evidence.thread_samples.back().state = state;
     evidence.thread_samples.back().major_faults = clock.major_faults;
+    evidence.thread_samples.back().minor_faults = clock.minor_faults;
   }
   evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
                                     static_cast<int64_t>(clock.periods), clock.throttled_ns,
@@ -315,6 +319,7 @@ FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_
       evidence.threads.push_back({0, kDriverTid + 1, kDriverTid + 1, "python"});
     }
     evidence.rates = {{0, kPeriodNs, ""}};
+    evidence.page_ns = options_.page_ns;
     evidence.ended = true;
     if (options_.samples) {
       input.evidence = &evidence;

@@ -26,6 +26,7 @@ struct Trouble {
   int64_t asleep_ns = 0;     // an operator sleeps: no counter shows it
   int64_t blocked_ns = 0;    // the program's own code is blocked in the kernel
   int64_t full_memory = 0;   // with it: how often the memory of the rank's group is full
+  int64_t page_faults = 0;   // its operator gets so many pages of memory anew
   bool more_work = false;    // one operator of another shape, that takes 4 ms longer
   // With FakeJobOptions::set: the same convolution by another instruction set, which takes so much
   // longer and reorders more.
@@ -54,6 +55,7 @@ struct FakeJobOptions {
   std::string set;                // "avx512_core": oneDNN's, of a primitive in the convolution
   bool marks = false;             // the program marks its steps itself
   std::vector<int64_t> clock_ns;  // of each rank's clock: its difference from the truth
+  int64_t page_ns = 0;            // what nodes say that a page costs; 0: nothing. It is 1 µs
   bool spin = false;              // threads beside the driver wait for work actively
   bool helper_sampled = false;    // one of them, by itself
   // By rank: threads that its process has besides, and how many CPUs these keep busy.
@@ -89,6 +91,7 @@ class FakeJob {
     int64_t due_ns = 1'000'000'000;  // the next sample
     uint64_t periods = 0;
     int64_t major_faults = 0;
+    int64_t minor_faults = 0;
     int64_t full_memory = 0;
   };
 

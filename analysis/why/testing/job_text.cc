@@ -45,6 +45,7 @@ std::string Unquoted(std::string_view word) {
 
 void WriteEvidence(const evidence::Evidence& from, std::string* out) {
   absl::StrAppend(out, "evidence\n");
+  if (from.page_ns > 0) absl::StrAppend(out, "K ", from.page_ns, "\n");
   for (const evidence::Process& one : from.processes) {
     absl::StrAppend(out, "P ", static_cast<int>(one.relation), " ", one.pid, " ", one.parent_pid,
                     " ", one.own_pid, " ", Quoted(one.name));
@@ -63,6 +64,7 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
                     one.on_cpu_ns, " ", one.run_queue_ns, " ", one.cpu);
     if (one.state != 0) {
       absl::StrAppend(out, " ", std::string(1, one.state), " ", one.major_faults);
+      if (one.minor_faults >= 0) absl::StrAppend(out, " ", one.minor_faults);
     }
     absl::StrAppend(out, "\n");
   }
@@ -278,6 +280,8 @@ class Reader {
       one.own_pid = Number<int32_t>();
       one.name = Text();
       while (More()) one.groups.push_back(Number<uint32_t>());
+    } else if (kind == 'K') {
+      to.page_ns = Number();
     } else if (kind == 'G') {
       to.groups.push_back({Number<int>(), ""});
       to.groups.back().path = Text();
@@ -299,6 +303,7 @@ class Reader {
         const std::string_view state = Word();
         one.state = state.size() == 1 ? state[0] : '\0';
         one.major_faults = Number();
+        if (More()) one.minor_faults = Number();
       }
       wrong_ |= one.thread >= to.threads.size();
     } else if (kind == 'g') {
