@@ -69,13 +69,14 @@ std::string Thousands(double count) { return Count(static_cast<uint64_t>(std::ll
 
 std::vector<std::string> FaultSentences(const Answer& answer, const MorePageFaults& faults,
                                         const std::string& share) {
-  return {absl::StrCat("it gets more memory anew from the kernel: that takes ", share),
-          absl::StrFormat(
-              "its training thread has %s page faults a step that need no storage, %s "
-              "%s; at %.1f µs each, as a page was measured to cost on its node",
-              Thousands(faults.own.per_step),
-              answer.ranks.size() > 2 ? "those of the others (median)" : "that of the other rank",
-              Thousands(faults.others), static_cast<double>(faults.own.page_ns) / 1000)};
+  return {absl::StrCat("it has more page faults that need no storage: they take ", share),
+          absl::StrFormat("%s a step in its training thread, %s %s; at %.1f µs each, as a page was "
+                          "measured to cost on its node: memory that the program gave back comes "
+                          "anew from the kernel, or files are mapped",
+                          Thousands(faults.own.per_step), Thousands(faults.others),
+                          answer.ranks.size() > 2 ? "in those of the others (median)"
+                                                  : "in that of the other rank",
+                          static_cast<double>(faults.own.page_ns) / 1000)};
 }
 
 // Of a step of the rank it takes so much that it is to be said.
@@ -124,8 +125,8 @@ std::vector<std::string> MemorySentences(const Answer& answer) {
                            static_cast<double>(rank.page_faults->page_ns) / 1000);
   };
   std::string text = absl::StrCat(
-      "page faults that need no storage (memory comes anew from the kernel), by what a page was ",
-      "measured to cost on the nodes: some ", text_of(*ranks.front()));
+      "page faults that need no storage (memory comes anew from the kernel, or files are mapped), ",
+      "by what a page was measured to cost on the nodes: some ", text_of(*ranks.front()));
   if (ranks.size() == 2) absl::StrAppend(&text, ", ", text_of(*ranks.back()));
   if (ranks.size() > 2) {
     absl::StrAppend(&text, ", which has the most; ", text_of(*ranks[ranks.size() / 2]),

@@ -89,10 +89,11 @@ std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
 }
 
 std::string ForMemory(const std::string& who) {
-  return absl::StrCat("let ", who,
-                      " keep memory that it frees: start it with MALLOC_TRIM_THRESHOLD_=4294967296 "
-                      "MALLOC_MMAP_THRESHOLD_=33554432 (glibc), or with tcmalloc or jemalloc in "
-                      "LD_PRELOAD; it may then need more of it");
+  return absl::StrCat(
+      "let ", who,
+      " keep memory that it frees, unless it maps files in each step: start it with "
+      "MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=33554432 (glibc), "
+      "or with tcmalloc or jemalloc in LD_PRELOAD; it may then need more of it");
 }
 
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
