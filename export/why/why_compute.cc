@@ -100,7 +100,8 @@ std::vector<std::string> ComputeSentences(const Answer& answer, const Cause& cau
 bool IsNamedForPageFaults(const Answer& answer) {
   return std::any_of(
       answer.findings.begin(), answer.findings.end(), [](const RankFinding& finding) {
-        return std::any_of(finding.causes.begin(), finding.causes.end(),
+        return finding.mostly_explained() &&
+               std::any_of(finding.causes.begin(), finding.causes.end(),
                            [](const Cause& one) { return one.page_faults.has_value(); });
       });
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "analysis/why/model.h"
 #include "export/why/testing/answers.h"
@@ -54,6 +55,18 @@ TEST(WhyMemory, ARankIsNamedForIt) {
                         "mapped"));
   EXPECT_THAT(text, HasSubstr(std::string("NEXT    let rank 1 on node beta") + kKeep));
   EXPECT_THAT(text, Not(HasSubstr("MEMORY"))) << "once is enough";
+}
+
+// What is to be done is said also where they are the smaller part.
+TEST(WhyMemory, OfASmallerPartItIsSaidToo) {
+  Cause cause = CauseOf(Part::kCompute, Tenths(60, 50, 70));
+  cause.page_faults = MorePageFaults{{6'000, 1'000}, 0};
+  Answer answer = AnswerWith({cause});
+  answer.verdict = Verdict::kLateCauseUnknown;
+  answer.ranks[1].page_faults = cause.page_faults->own;
+  const std::string text = FlatText(answer);
+  EXPECT_THAT(text, HasSubstr("for a part: it has more page faults that need no storage"));
+  EXPECT_THAT(text, HasSubstr(std::string("let the program") + kKeep));
 }
 
 TEST(WhyMemory, ThatOfAllRanksIsSaid) {

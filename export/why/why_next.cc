@@ -178,22 +178,33 @@ std::string ForOperators(const RankSummary& rank, const RankFinding& finding, bo
       "functions it spends its time");
 }
 
+// Not certainly enough to be named.
+bool SeemsBlocked(const Answer& answer, const RankFinding& finding) {
+  return std::any_of(finding.not_causes.begin(), finding.not_causes.end(),
+                     [&](const NotACause& one) {
+                       return one.part == Part::kBlocked && one.measured &&
+                              one.amount_ns > LimitNs(answer, finding);
+                     });
+}
+
 std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   const RankSummary& rank = answer.ranks[finding.index];
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
-  if (finding.stood.has_value() && !IsInOperators(finding)) return ForPlace(answer, finding);
+  // Code that keeps the interpreter's lock may wait for storage (a mapped file).
+  const bool told = finding.stood.has_value() && !IsInOperators(finding);
+  if (told && !(finding.stood->place.empty() && SeemsBlocked(answer, finding))) {
+    return ForPlace(answer, finding);
+  }
   if (!rank.taken_away_known || !IsCompared(finding)) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }
-  const bool maybe_blocked =
-      std::any_of(finding.not_causes.begin(), finding.not_causes.end(), [&](const NotACause& one) {
-        return one.part == Part::kBlocked &&
-               (!one.measured || one.amount_ns > LimitNs(answer, finding));
-      });
-  if (maybe_blocked) {
+  const bool unmeasured =
+      std::any_of(finding.not_causes.begin(), finding.not_causes.end(),
+                  [](const NotACause& one) { return one.part == Part::kBlocked && !one.measured; });
+  if (unmeasured || SeemsBlocked(answer, finding)) {
     return absl::StrCat("record again with `--scheduling`, which says exactly how long ",
                         OnNode(rank), " is blocked in the kernel, and then `syncline why`");
   }

@@ -58,8 +58,8 @@ bool IsFullOften(const analysis::why::Cause& cause);
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,
                                           const std::string& share);
-// Page faults take enough of a rank's step to be said; a rank is named for them; and what is said
-// where none is.
+// Page faults take enough of a rank's step to be said; they explain a rank's lead, with others;
+// and what is said where they do not.
 bool PageFaultsAreMuch(const analysis::why::Answer& answer);
 bool IsNamedForPageFaults(const analysis::why::Answer& answer);
 std::vector<std::string> MemorySentences(const analysis::why::Answer& answer);

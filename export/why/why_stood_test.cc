@@ -94,6 +94,9 @@ TEST(WhyStood, SamplesThatDoNotTellAreSaid) {
                               "function, they cannot tell; of the 20 of the other rank 2\n"));
   EXPECT_THAT(text, HasSubstr("NEXT    find out what Python code rank 1 on node beta runs"));
   EXPECT_TRUE(JsonOf(Unknown(stood))["verdict"]["ranks"][0]["python"]["place"].is_null());
+  Answer blocked = Unknown(stood);
+  blocked.findings[0].not_causes = {{Part::kBlocked, 8 * kMs}};
+  EXPECT_THAT(FlatText(blocked), HasSubstr("NEXT    record again with `--scheduling`"));
 }
 
 // The rank that sleeps does not keep the lock itself.

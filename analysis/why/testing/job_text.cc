@@ -270,6 +270,11 @@ class Reader {
     }
   }
 
+  char State() {
+    const std::string_view state = Word();
+    return state.size() == 1 ? state[0] : '\0';
+  }
+
   void TakeSample(char kind) {
     evidence::Evidence& to = Evidence();
     if (kind == 'P') {
@@ -300,8 +305,7 @@ class Reader {
       one.run_queue_ns = Number();
       one.cpu = Number<int32_t>();
       if (More()) {
-        const std::string_view state = Word();
-        one.state = state.size() == 1 ? state[0] : '\0';
+        one.state = State();
         one.major_faults = Number();
         if (More()) one.minor_faults = Number();
       }
