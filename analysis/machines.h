@@ -29,6 +29,10 @@ struct ProcessUsage {
   std::optional<int64_t> blocked_ns;
   // What of the process was read from storage meanwhile.
   std::optional<int64_t> read_bytes;
+  // Page faults of its main thread that needed no storage; nullopt: not counted. And what a page of
+  // memory was measured to cost on its node; 0: it was not.
+  std::optional<int64_t> minor_faults;
+  int64_t page_ns = 0;
   // Of the control groups that may limit its memory, the one that was full most often meanwhile.
   std::optional<FullGroup> full_group;
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.
@@ -36,6 +40,7 @@ struct ProcessUsage {
   int64_t threads_running_ns = 0;
   int64_t threads_waiting_ns = 0;
 
+  int64_t faults_ns() const { return minor_faults.value_or(0) * page_ns; }
   int64_t asleep_ns() const { return sampled_ns - running_ns - waiting_ns - throttled_ns; }
 };
 

@@ -81,6 +81,10 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   const OwnInterval around{within.begin_ns - kMarginNs, within.end_ns + kMarginNs};
   const auto read = BytesReadOf(evidence, index, around);
   if (read.has_value()) usage->read_bytes = read->bytes;
+  if (first.minor_faults >= 0 && last.minor_faults >= first.minor_faults) {
+    usage->minor_faults = last.minor_faults - first.minor_faults;
+    usage->page_ns = evidence.page_ns;
+  }
   usage->full_group = FullGroupOf(evidence, index, around);
   return usage->sampled_ns > 0;
 }

@@ -82,6 +82,19 @@ TEST_F(Usage, BlockedIsAPartOfTheSleepWhereSamplesSayIt) {
   EXPECT_FALSE(process.full_group.has_value());
 }
 
+TEST_F(Usage, PageFaultsAreThoseOfTheMainThread) {
+  Sample(0);
+  EXPECT_FALSE(UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).minor_faults.has_value());
+  for (evidence::ThreadSample& sample : evidence_.thread_samples) {
+    if (sample.thread == 0) sample.minor_faults = 7 + sample.at_ns / kPeriodNs * 100;
+  }
+  EXPECT_EQ(UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0).faults_ns(), 0) << "cost unknown";
+  evidence_.page_ns = 1'500;
+  const ProcessUsage process = UsageOf(evidence_, {0, 2000 * kMs}).processes.at(0);
+  EXPECT_EQ(process.minor_faults, 4'000);
+  EXPECT_EQ(process.faults_ns(), 6 * kMs);
+}
+
 TEST_F(Usage, OfGroupsWhoseMemoryWasFullTheMostOftenInTheTime) {
   Sample(0);
   evidence_.memory_groups = {{2, "/job/a"}, {2, "/job"}, {2, "/"}, {2, "/other"}};

@@ -34,6 +34,7 @@ constexpr int64_t kMuchPpm = 100'000;
 constexpr int64_t kLittlePpm = 10'000;
 // A wait of less is not said in one line.
 constexpr int64_t kWaitPpm = 20'000;
+constexpr int64_t kFaultsPpm = 30'000;  // nor page faults that take less
 // Below that, the row's time is said to be a part of the window.
 constexpr int64_t kSampledPercent = 90;
 
@@ -46,6 +47,7 @@ struct Row {
   int64_t kept_ns() const { return usage->waiting_ns + usage->throttled_ns; }
   int64_t kept_ppm() const { return kept_ns() * kPpm / usage->sampled_ns; }
   int64_t blocked_ppm() const { return usage->blocked_ns.value_or(0) * kPpm / usage->sampled_ns; }
+  int64_t faults_ppm() const { return usage->faults_ns() * kPpm / usage->sampled_ns; }
   int64_t throttled_ppm() const { return usage->throttled_ns * kPpm / usage->sampled_ns; }
 };
 
@@ -81,6 +83,12 @@ std::string ReadText(const ProcessUsage& usage) {
   if (!usage.read_bytes.has_value()) return "-";
   return absl::StrFormat(
       "%.1f", static_cast<double>(*usage.read_bytes) * 1e3 / static_cast<double>(usage.sampled_ns));
+}
+
+std::string FaultsText(const ProcessUsage& usage) {
+  if (!usage.minor_faults.has_value()) return "-";
+  return Count(static_cast<uint64_t>(static_cast<double>(*usage.minor_faults) * 1e9 /
+                                     static_cast<double>(usage.sampled_ns)));
 }
 
 struct Other {
@@ -209,7 +217,9 @@ Json OfProcess(const MachineReport::Process& process) {
             {"waiting_ns", usage.waiting_ns},
             {"throttled_ns", usage.throttled_ns},
             {"asleep_ns", usage.asleep_ns()},
-            {"blocked_ns", OrNull(usage.blocked_ns)}}},
+            {"blocked_ns", OrNull(usage.blocked_ns)},
+            {"minor_faults", OrNull(usage.minor_faults)}}},
+          {"page_ns", usage.page_ns > 0 ? Json(usage.page_ns) : Json()},
           {"read_bytes", OrNull(usage.read_bytes)},
           {"full_memory", OrNull(usage.full_group)},
           {"threads", usage.threads},
@@ -237,6 +247,19 @@ void BlockedInShort(const std::vector<Row>& rows, Page* page) {
                                      SpreadText(blocked, {.text = PercentOfPpm, .named = 1})));
 }
 
+void FaultsInShort(const std::vector<Row>& rows, Page* page) {
+  std::vector<SpreadValue> faults;
+  bool much = false;
+  for (const Row& row : rows) {
+    faults.push_back({row.name, row.faults_ppm(), PercentOfPpm(row.faults_ppm())});
+    much = much || row.faults_ppm() >= kFaultsPpm;
+  }
+  if (!much) return;
+  page->Item("Page faults", absl::StrCat("main threads, without storage, of their time, as pages "
+                                         "cost: ",
+                                         SpreadText(faults, {.text = PercentOfPpm, .named = 1})));
+}
+
 }  // namespace
 
 bool HasMachines(const Report& report) { return !RowsOf(report).empty(); }
@@ -250,6 +273,7 @@ void MachinesInFull(Page* page) {
                {"asleep", Table::Align::kRight},
                {"blocked", Table::Align::kRight},
                {"read MB/s", Table::Align::kRight},
+               {"faults/s", Table::Align::kRight},
                {"CPUs", Table::Align::kRight},
                {"queued", Table::Align::kRight}});
   for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
@@ -258,7 +282,7 @@ void MachinesInFull(Page* page) {
                Percent(usage.waiting_ns, usage.sampled_ns),
                Percent(usage.throttled_ns, usage.sampled_ns),
                Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), ReadText(usage),
-               MeanText(usage.threads_running_ns, usage.sampled_ns),
+               FaultsText(usage), MeanText(usage.threads_running_ns, usage.sampled_ns),
                MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
   }
   page->Print(table);
@@ -268,6 +292,8 @@ void MachinesInFull(Page* page) {
       "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
       "for I/O, or was stopped. blocked: of that, uninterruptible sleep, mostly for storage "
       "(an estimate from samples; -: not known). read MB/s: read from storage for the process. "
+      "faults/s: page faults of the main thread that needed no storage (memory comes anew from the "
+      "kernel, or files are mapped). "
       "CPUs: how many the process's sampled threads used, mean. queued: how many of these threads "
       "could run, but did not, mean.");
   const std::string partly = PartlySampled(rows);
@@ -287,7 +313,8 @@ bool HasMachineLines(const Report& report) {
   const std::vector<Row> rows = RowsOf(report);
   return std::any_of(rows.begin(), rows.end(),
                      [](const Row& row) {
-                       return std::max(row.kept_ppm(), row.blocked_ppm()) >= kWaitPpm;
+                       return std::max(row.kept_ppm(), row.blocked_ppm()) >= kWaitPpm ||
+                              row.faults_ppm() >= kFaultsPpm;
                      }) ||
          !OthersOf(report, rows, kMuchPpm).empty();
 }
@@ -315,6 +342,7 @@ void MachinesInShort(Page* page) {
     page->Item("CPU wait", text);
   }
   BlockedInShort(rows, page);
+  FaultsInShort(rows, page);
   const std::vector<std::string> others = OthersOf(page->report(), rows, kMuchPpm);
   if (others.empty()) return;
   const std::string more =
