@@ -25,6 +25,7 @@ from torch.utils.data import DataLoader, Dataset, SequentialSampler
 BATCH_SIZE = 32
 BATCHES = 10**6  # as good as no end, so that no step has the work of a new epoch
 PR_SET_PDEATHSIG = 1
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt
 SPIN_NS = 1_000_000  # a sleep ends late: the last of it is waited for
 
 
@@ -72,6 +73,14 @@ def ends_with(parent):
     return os.getppid() == parent
 
 
+def keep_memory():
+    """What is freed stays: else it is chance how much of it each rank gets anew from the kernel."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt:
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(M_MMAP_THRESHOLD, 2**25)
+
+
 def network():
     return nn.Sequential(
         *(nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
@@ -115,6 +124,7 @@ def main():
     options = parser.parse_args()
     if options.parent and not ends_with(options.parent):
         sys.exit(f"{options.parent} is not the parent: it ended, or --python names a wrapper")
+    keep_memory()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     train(options)
