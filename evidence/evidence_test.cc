@@ -111,6 +111,7 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 3 4 5 D 7 -1\n"
                            "t 0 1 2 3 4 5 D 7 8 9\n"
                            "K -1\n"
+                           "K 1000001\n"
                            "K 5 x\n"
                            "t 0 1 2 3 4 5  7\n"
                            "u 1 1 2 3\n"  // no such process
@@ -125,7 +126,7 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 26);
+  EXPECT_EQ(read->damaged_lines, 27);
   EXPECT_EQ(read->thread_samples.size(), 3);
   EXPECT_EQ(read->page_ns, 1300);
   EXPECT_EQ(read->recorded_samples.size(), 4);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kItemsMax = 1 << 20;  // processes, groups, threads: more are not sampled
 constexpr size_t kNotesMax = 100;
-constexpr size_t kAncestorsMax = 64;  // of a control group
+constexpr int64_t kPageNsMax = 1'000'000;  // no page costs so much
+constexpr size_t kAncestorsMax = 64;       // of a control group
 
 class Parser {
  public:
@@ -206,7 +207,7 @@ class Parser {
 
   bool TakePageCost(Words* words) {
     const int64_t page_ns = words->Ns();
-    if (words->wrong() || words->More()) return false;
+    if (words->wrong() || words->More() || page_ns > kPageNsMax) return false;
     evidence_.page_ns = page_ns;
     return true;
   }

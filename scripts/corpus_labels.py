@@ -12,7 +12,7 @@ KINDS = {  # in 50 runs
 CAUSES = {  # whom a fault's verdict has to name is drawn; this is what
     **{"quota": "throttled", "thief": "waiting_for_cpu"},
     **{"loader": "input", "gc": "garbage_collection", "storage": "blocked"},
-    **{"isa": "instruction_set", "memory": "page_faults"},
+    **{"isa": "instruction_set", "memory": "late by page faults"},
     "callback": "late in Callback.after_step",
     **{"checkpoint": "makes the stalls", "evaluation": "makes the stalls"},
     **{"sleep": "late in Pass.forward", "denormal": "longer in aten::sqrt"},
@@ -133,6 +133,16 @@ def judge_operator(label, rank):
     return Outcome("wrong" if mine and label.kind in NOT_IN_OPERATORS else "fine", said)
 
 
+def judge_memory(label, ranks):
+    """Of a rank that gives memory back: whether page faults are said to be most of its lead."""
+    for rank in ranks:
+        faults = rank["page_faults"]
+        if faults and faults["more_ns"] * 2 >= rank["unexplained_ns"]:
+            judgement = "right" if rank["rank"] == label.rank else "wrong"
+            return Outcome(judgement, f"rank {rank['rank']} {label.cause}")
+    return Outcome("missed", "no page faults")
+
+
 def judge(label, answer):
     """Compares a label with the JSON of `syncline why`."""
     if answer is None or answer["status"] != "answered":
@@ -157,6 +167,8 @@ def judge(label, answer):
             return one
     if label.kind == "denormal" and not any(rank["causes"] for rank in verdict["ranks"]):
         return located[0] if located else Outcome("missed", verdict["kind"])
+    if label.kind == "memory" and not any(rank["causes"] for rank in verdict["ranks"]):
+        return judge_memory(label, verdict["ranks"])
     if label.kind in STANDS and not any(rank["causes"] for rank in verdict["ranks"]):
         said = f"rank {label.rank} {label.cause}"
         # Python that computes may be all that is known.

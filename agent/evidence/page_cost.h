@@ -8,9 +8,8 @@
 namespace syncline::agent {
 
 // Gets pages, writes to each once, gives them back: processor time of the calling thread for each,
-// ns, the median of a few tries (some 0.5 ms in all). 0: they could not be had. What a program pays
-// for a page is seldom less: its threads share one address space, and it loses what its caches
-// held.
+// ns, the median of a few tries (some 0.5 ms in all). 0: they could not be had. Other page
+// faults of a program cost less (copies after a fork, shared memory) or more (huge pages).
 int64_t MeasurePageNs();
 
 }  // namespace syncline::agent

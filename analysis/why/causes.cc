@@ -241,7 +241,6 @@ class CauseFinder {
     if (!finding.work.empty()) finding.causes.clear();
     if (finding.late && finding.work.empty()) {
       if (!AddLowerSets(rank, &finding, &taken)) AddFewerThreads(rank, &finding, &taken);
-      AddPageFaults(rank, &finding, &taken);
       const MeanEstimate reorders = Bootstrap(reorder_others_.Excess(rank), block_);
       if (reorders.lo_ns > limit_ns_) finding.reorders = reorders;
     }
@@ -327,20 +326,6 @@ class CauseFinder {
     if (cause != nullptr) cause->threads = threads;
   }
 
-  // The kernel hands out more memory to it.
-  void AddPageFaults(size_t rank, RankFinding* finding, std::vector<PartTable>* taken) const {
-    if (page_faults_.empty()) return;
-    Cause* const cause = AddLonger(rank, page_faults_, 1, finding, taken);
-    if (cause == nullptr) return;
-    cause->page_faults = MorePageFaults{*answer_.ranks[rank].page_faults};
-    std::vector<double> others;
-    for (size_t i = 0; i < answer_.ranks.size(); ++i) {
-      if (i != rank) others.push_back(answer_.ranks[i].page_faults->per_step);
-    }
-    std::sort(others.begin(), others.end());
-    cause->page_faults->others = others[(others.size() - 1) / 2];  // as Others has it
-  }
-
   // Where what nothing explains is: in which operators, and where it stood in host code. Not where
   // most of its lead was taken from it, wherever it was.
   void Locate(RankFinding* finding) {
@@ -356,6 +341,7 @@ class CauseFinder {
     const double least = static_cast<double>(unknown_ns) / kPlacesDivisor /
                          static_cast<double>(answer_.ranks[rank].mean_step_ns);
     finding->stood = places_.Of(rank, least);
+    finding->page_faults = MoreFaultsOf(page_faults_, rank, limit_ns_, answer_.ranks);
     const bool known = std::any_of(finding->causes.begin(), finding->causes.end(),
                                    [](const Cause& one) { return one.part == Part::kCompute; });
     if (known) return;

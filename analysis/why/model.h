@@ -60,8 +60,8 @@ struct LowerSet {
 };
 
 struct Cause {
-  // kThrottled, kWaitingForCpu, kBlocked, kInput or kGarbageCollection; with `lower_sets`,
-  // `threads` or `page_faults`: kCompute
+  // kThrottled, kWaitingForCpu, kBlocked, kInput or kGarbageCollection; with `lower_sets` or
+  // `threads`: kCompute
   Part part = Part::kThrottled;
   MeanEstimate amount;  // E: of the rank, less the others' median, a step
   int64_t own_ns = 0;   // of the rank itself, a step
@@ -76,7 +76,6 @@ struct Cause {
   std::optional<Taker> taker;  // kWaitingForCpu
   std::vector<LowerSet> lower_sets;
   std::optional<FewerThreads> threads;
-  std::optional<MorePageFaults> page_faults;
   std::optional<BlockedSleep> blocked;  // kBlocked
   // kInput: of the loader's workers, the part of the time (0 to 1) in which the one that was
   // blocked longest was; nullopt: not known.
@@ -145,6 +144,8 @@ struct RankFinding {
   // In which operators what nothing explains is; nullopt: in none for certain, or where it is is no
   // sign of a cause.
   std::optional<LongerWork> longer;
+  // It certainly has more page faults, which may be a part of what nothing explains.
+  std::optional<MorePageFaults> page_faults;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {

@@ -14,7 +14,7 @@ constexpr double kConfidence = 0.95;
 constexpr double kSameCalls = 0.05;   // counts that differ by less are the same
 constexpr int64_t kWorthPercent = 1;  // of computing: operators that are compared as a whole
 constexpr size_t kFewest = 5;         // of which "all" can be said
-constexpr double kNearlyAll = 0.9;    // of the time in them
+constexpr double kNearlyAll = 0.9;    // of them, and of the time in them
 // Half of the time lies as close to the middle factor as this part of what that is above 1.
 constexpr double kAlike = 0.5;
 constexpr int64_t kHalf = 2;    // of what is not explained: what all operators take longer
@@ -92,8 +92,9 @@ std::optional<LongerWork> AllOf(const std::vector<Compared>& compared, size_t bl
     certain_ns += one.others_ns();
   }
   const double nearly_ns = kNearlyAll * static_cast<double>(worth_ns);
+  const double nearly_count = kNearlyAll * static_cast<double>(worth.size());
   if (worth.size() < kFewest || static_cast<double>(certain_ns) < nearly_ns ||
-      work.longer_ns * kHalf < unknown_ns) {
+      static_cast<double>(certain) < nearly_count || work.longer_ns * kHalf < unknown_ns) {
     return std::nullopt;
   }
   AllLonger all = FactorsOf(worth);

@@ -131,6 +131,18 @@ TEST(OperatorLeads, ASlowerProcessorShowsInAll) {
   EXPECT_THAT(NamesOf(part), ElementsAre("op8"));
 }
 
+// Two that take most of the time, and are slow alone.
+TEST(OperatorLeads, TheLargestAreNotAll) {
+  Ranks ranks(2);
+  ranks.Run("mm", {10 * kMs, 15 * kMs});
+  ranks.Run("addmm", {8 * kMs, 12 * kMs});
+  for (int i = 0; i < 5; ++i) ranks.Run("op" + std::to_string(i), {200 * kUs, 200 * kUs});
+  const auto work = ranks.Of(1, 9 * kMs);
+  ASSERT_TRUE(work.has_value());
+  EXPECT_FALSE(work->all.has_value());
+  EXPECT_THAT(NamesOf(work), ElementsAre("mm", "addmm"));
+}
+
 // All are longer, but one by far: that one is to be looked at.
 TEST(OperatorLeads, OneOfManyThatIsFarLongerIsNamed) {
   Ranks ranks(2);

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/why/statistics.h"
+
 namespace syncline::analysis::why {
 namespace {
+
+constexpr double kMost = 1e9;  // in a step: more is a damaged file's
 
 int64_t PageNsOf(const JudgedRank& rank) {
   return rank.input->evidence == nullptr ? 0 : rank.input->evidence->page_ns;
@@ -24,7 +28,7 @@ std::vector<int64_t> FaultsOf(const JudgedRank& rank) {
                           ValueAt(readings, &Reading::minor_faults, step.begin_ns);
     // As many where there are no samples: before the first, behind the last.
     const double all = static_cast<double>(std::max<int64_t>(0, grown)) / rank.sampled;
-    faults.push_back(std::llround(all));
+    faults.push_back(std::llround(std::min(all, kMost)));
   }
   return faults;
 }
@@ -47,6 +51,21 @@ std::vector<std::vector<int64_t>> PageFaultTimesOf(std::span<const JudgedRank> r
     for (int64_t& one : of_rank) one *= PageNsOf(rank);
   }
   return times_ns;
+}
+
+std::optional<MorePageFaults> MoreFaultsOf(const std::vector<std::vector<int64_t>>& times_ns,
+                                           size_t rank, int64_t limit_ns,
+                                           std::span<const RankSummary> ranks) {
+  if (times_ns.empty()) return std::nullopt;
+  const std::vector<int64_t> more_ns = Others(times_ns).Excess(rank);
+  if (Bootstrap(more_ns, BlockOf(more_ns.size())).lo_ns <= limit_ns) return std::nullopt;
+  std::vector<double> others;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i != rank) others.push_back(ranks[i].page_faults->per_step);
+  }
+  std::sort(others.begin(), others.end());
+  // The lower one in the middle, as Others has it.
+  return MorePageFaults{*ranks[rank].page_faults, others[(others.size() - 1) / 2], MeanOf(more_ns)};
 }
 
 }  // namespace syncline::analysis::why

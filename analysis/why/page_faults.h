@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/why/judged.h"
+#include "analysis/why/model.h"
 #include "analysis/why/page_faults_model.h"
 
 namespace syncline::analysis::why {
@@ -19,6 +20,12 @@ std::optional<PageFaults> PageFaultsOf(const JudgedRank& rank);
 // [rank][step]: what each takes of a step, ns, between samples in proportion; empty: not known of
 // all ranks.
 std::vector<std::vector<int64_t>> PageFaultTimesOf(std::span<const JudgedRank> ranks);
+
+// Of a rank that has certainly more, by more than `limit_ns` a step; else nullopt. `times_ns`: of
+// PageFaultTimesOf; `ranks`: the same ranks.
+std::optional<MorePageFaults> MoreFaultsOf(const std::vector<std::vector<int64_t>>& times_ns,
+                                           size_t rank, int64_t limit_ns,
+                                           std::span<const RankSummary> ranks);
 
 }  // namespace syncline::analysis::why
 

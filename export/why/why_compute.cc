@@ -67,18 +67,6 @@ std::vector<std::string> ThreadSentences(const Answer& answer, const FewerThread
 
 std::string Thousands(double count) { return Count(static_cast<uint64_t>(std::llround(count))); }
 
-std::vector<std::string> FaultSentences(const Answer& answer, const MorePageFaults& faults,
-                                        const std::string& share) {
-  return {absl::StrCat("it has more page faults that need no storage: they take ", share),
-          absl::StrFormat("%s a step in its training thread, %s %s; at %.1f µs each, as a page was "
-                          "measured to cost on its node: memory that the program gave back comes "
-                          "anew from the kernel, or files are mapped",
-                          Thousands(faults.own.per_step), Thousands(faults.others),
-                          answer.ranks.size() > 2 ? "in those of the others (median)"
-                                                  : "in that of the other rank",
-                          static_cast<double>(faults.own.page_ns) / 1000)};
-}
-
 // Of a step of the rank it takes so much that it is to be said.
 bool IsMuch(const RankSummary& rank) {
   constexpr int64_t kPercent = 3;
@@ -93,17 +81,7 @@ bool IsMuch(const RankSummary& rank) {
 std::vector<std::string> ComputeSentences(const Answer& answer, const Cause& cause,
                                           const std::string& share) {
   if (cause.threads.has_value()) return ThreadSentences(answer, *cause.threads, share);
-  if (cause.page_faults.has_value()) return FaultSentences(answer, *cause.page_faults, share);
   return LowerSetSentences(cause, share);
-}
-
-bool IsNamedForPageFaults(const Answer& answer) {
-  return std::any_of(
-      answer.findings.begin(), answer.findings.end(), [](const RankFinding& finding) {
-        return finding.mostly_explained() &&
-               std::any_of(finding.causes.begin(), finding.causes.end(),
-                           [](const Cause& one) { return one.page_faults.has_value(); });
-      });
 }
 
 bool PageFaultsAreMuch(const Answer& answer) {
@@ -111,7 +89,7 @@ bool PageFaultsAreMuch(const Answer& answer) {
 }
 
 std::vector<std::string> MemorySentences(const Answer& answer) {
-  if (!PageFaultsAreMuch(answer) || IsNamedForPageFaults(answer)) return {};
+  if (!PageFaultsAreMuch(answer)) return {};
   std::vector<const RankSummary*> ranks;
   for (const RankSummary& rank : answer.ranks) {
     if (rank.page_faults.has_value()) ranks.push_back(&rank);
@@ -120,20 +98,27 @@ std::vector<std::string> MemorySentences(const Answer& answer) {
     return a->page_faults->step_ns() > b->page_faults->step_ns();
   });
   const auto text_of = [](const RankSummary& rank) {
-    return absl::StrFormat("%s ms of a step of rank %d (%s, at %.1f µs each)",
-                           Ms(rank.page_faults->step_ns()), rank.rank,
-                           Thousands(rank.page_faults->per_step),
+    return absl::StrFormat("rank %d %s a step, some %s ms at %.1f µs each", rank.rank,
+                           Thousands(rank.page_faults->per_step), Ms(rank.page_faults->step_ns()),
                            static_cast<double>(rank.page_faults->page_ns) / 1000);
   };
   std::string text = absl::StrCat(
-      "page faults that need no storage (memory comes anew from the kernel, or files are mapped), ",
-      "by what a page was measured to cost on the nodes: some ", text_of(*ranks.front()));
-  if (ranks.size() == 2) absl::StrAppend(&text, ", ", text_of(*ranks.back()));
+      "page faults that need no storage, if they are memory that comes anew from the ",
+      "kernel, by what that was measured to cost on the nodes: ", text_of(*ranks.front()));
+  if (ranks.size() == 2) absl::StrAppend(&text, "; ", text_of(*ranks.back()));
   if (ranks.size() > 2) {
-    absl::StrAppend(&text, ", which has the most; ", text_of(*ranks[ranks.size() / 2]),
-                    " in the middle");
+    absl::StrAppend(&text, ", the most; ", text_of(*ranks[ranks.size() / 2]), ", in the middle");
   }
-  return {text};
+  return {absl::StrCat(text, ". Mapped files and copies after a fork cost other times")};
+}
+
+std::string FaultSentence(const Answer& answer, const MorePageFaults& faults) {
+  return absl::StrFormat(
+      "may be a part of it: %s page faults a step in its training thread that need no storage, %s "
+      "%s; if they are memory that comes anew from the kernel, they take some %s ms a step more",
+      Thousands(faults.own.per_step), Thousands(faults.others),
+      answer.ranks.size() > 2 ? "in those of the others (median)" : "in that of the other rank",
+      Ms(faults.more_ns));
 }
 
 std::string AllowedSentence(const Answer& answer, const RankFinding& finding) {

@@ -102,7 +102,6 @@ Json JsonOf(const Taker& taker) {
 
 const char* CauseName(const Cause& cause) {
   if (cause.threads.has_value()) return "fewer_threads";
-  if (cause.page_faults.has_value()) return "page_faults";
   return cause.lower_sets.empty() ? PartJsonName(cause.part) : "instruction_set";
 }
 
@@ -126,6 +125,7 @@ Json JsonOf(const std::optional<MorePageFaults>& faults) {
   if (!faults.has_value()) return nullptr;
   Json json = JsonOf(std::optional(faults->own));
   json["others_per_step"] = faults->others;
+  json["more_ns"] = faults->more_ns;
   return json;
 }
 
@@ -161,7 +161,6 @@ Json JsonOf(const Cause& cause) {
           {"throttled_periods", group ? Json(cause.throttled_periods) : Json()},
           {"taker", cause.taker.has_value() ? JsonOf(*cause.taker) : Json()},
           {"threads", JsonOf(cause.threads)},
-          {"page_faults", JsonOf(cause.page_faults)},
           {"blocked", JsonOf(cause.blocked)},
           {"loader_blocked", OrNull(cause.loader_blocked)},
           {"full_memory", JsonOf(cause.full_memory)},
@@ -243,6 +242,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"shapes_known", finding.shapes_known},
           {"reorders_longer_ns", finding.reorders.has_value() ? JsonOf(*finding.reorders) : Json()},
           {"longer_work", JsonOf(finding.longer)},
+          {"page_faults", JsonOf(finding.page_faults)},
           {"python", JsonOf(finding.stood)},
           {"processor", JsonOf(finding.processor)}};
 }

@@ -88,13 +88,10 @@ std::string ForBlocked(const RankSummary& rank, const Cause& cause) {
                       "storage, or leave it to loader workers; ", stack);
 }
 
-std::string ForMemory(const std::string& who) {
-  return absl::StrCat(
-      "let ", who,
-      " keep memory that it frees, unless it maps files in each step: start it with "
-      "MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=33554432 (glibc), "
-      "or with tcmalloc or jemalloc in LD_PRELOAD; it may then need more of it");
-}
+constexpr char kForMemory[] =
+    "let the program keep memory that it frees, unless it maps files or forks in each step: start "
+    "it with MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_MMAP_THRESHOLD_=33554432 (glibc), or with "
+    "tcmalloc or jemalloc in LD_PRELOAD; it may then need more of it";
 
 std::string ForCause(const RankSummary& rank, const Cause& cause) {
   switch (cause.part) {
@@ -127,7 +124,6 @@ std::string ForCause(const RankSummary& rank, const Cause& cause) {
                             " as many threads as the others have (OMP_NUM_THREADS, "
                             "torch.set_num_threads), and as many CPUs (taskset, cpuset)");
       }
-      if (cause.page_faults.has_value()) return ForMemory(OnNode(rank));
       return absl::StrCat("see whether ONEDNN_MAX_CPU_ISA limits ", OnNode(rank),
                           " (`syncline nodes --check`); else its CPU may have no higher set, or "
                           "its data another layout (`syncline report --section primitives`)");
@@ -165,17 +161,29 @@ bool IsInOperators(const RankFinding& finding) {
 // `finding` has such operators. `alone`: the job has no other node.
 std::string ForOperators(const RankSummary& rank, const RankFinding& finding, bool alone) {
   if (finding.longer->all.has_value()) {
-    return absl::StrCat("compare the ", alone ? "CPUs of " : "processor of ",
-                        alone ? OnNode(rank) : NodeOf(rank), " with ",
-                        alone ? "those of the other ranks" : "those of the other nodes",
+    const std::string data =
+        absl::StrCat("see whether ", OnNode(rank), " works on more data than the others; else ");
+    return absl::StrCat(finding.shapes_known ? "" : data, "compare the ",
+                        alone ? "CPUs of " : "processor of ", alone ? OnNode(rank) : NodeOf(rank),
+                        " with ", alone ? "those of the other ranks" : "those of the other nodes",
                         " (model, clock frequency, what else uses their caches and memory): "
                         "`lscpu`, `syncline nodes --check`");
   }
-  return absl::StrCat(
-      "look at what ", OnNode(rank), " gives ", Printed(finding.longer->operators[0].name),
-      " to work on (denormal numbers, another layout, memory of another NUMA node); `syncline "
-      "record --samples` and `syncline report --section hot` say in which "
-      "functions it spends its time");
+  return absl::StrCat("look at ", Printed(finding.longer->operators[0].name), " on ", OnNode(rank),
+                      ": what it works on (sizes, denormal numbers, layout, memory of another NUMA "
+                      "node), and how (its code, settings of libraries); `syncline record "
+                      "--samples` and `syncline report --section hot` say in which functions it "
+                      "spends its time");
+}
+
+// Page faults may be most of it, and no single operator is.
+bool SeemsMemory(const RankFinding& finding) {
+  const int64_t unknown_ns = finding.unexplained_ns();
+  if (!finding.page_faults.has_value() || finding.page_faults->more_ns * 2 < unknown_ns) {
+    return false;
+  }
+  const bool named = finding.longer.has_value() && !finding.longer->operators.empty();
+  return !named || finding.longer->operators[0].longer.est_ns * 2 < unknown_ns;
 }
 
 // Not certainly enough to be named.
@@ -213,6 +221,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
       [](const NotACause& one) { return one.because == NotACause::Because::kSharedQuota; });
   if (quota)
     return "raise the CPU quotas of all ranks, which throttle them all, or balance their work";
+  if (SeemsMemory(finding)) return kForMemory;
   if (SleepsAtHome(answer, finding)) {
     return absl::StrCat("find out what ", OnNode(rank), " waits for in its own work: sample ",
                         "the stack of pid ", rank.pid, " (`syncline stacks` a few times, py-spy, ",
@@ -288,9 +297,8 @@ std::vector<std::string> NextSentences(const Answer& answer) {
     if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
-  if (PageFaultsAreMuch(answer) && !IsNamedForPageFaults(answer)) {
-    next.push_back(ForMemory("the program"));
-  }
+  const bool said = std::find(next.begin(), next.end(), kForMemory) != next.end();
+  if (PageFaultsAreMuch(answer) && !said) next.emplace_back(kForMemory);
   if (answer.path.has_value() && answer.path->small.has_value()) {
     next.emplace_back(
         "join small collectives where the program needs no result before it calls the next one: "

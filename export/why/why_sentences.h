@@ -58,11 +58,12 @@ bool IsFullOften(const analysis::why::Cause& cause);
 std::vector<std::string> ComputeSentences(const analysis::why::Answer& answer,
                                           const analysis::why::Cause& cause,
                                           const std::string& share);
-// Page faults take enough of a rank's step to be said; they explain a rank's lead, with others;
-// and what is said where they do not.
+// Page faults take enough of a rank's step to be said; and what is then said.
 bool PageFaultsAreMuch(const analysis::why::Answer& answer);
-bool IsNamedForPageFaults(const analysis::why::Answer& answer);
 std::vector<std::string> MemorySentences(const analysis::why::Answer& answer);
+// Of a late rank that has more of them.
+std::string FaultSentence(const analysis::why::Answer& answer,
+                          const analysis::why::MorePageFaults& faults);
 // Of one that is named for fewer threads: it may use fewer CPUs than any other. Empty: not so, or
 // not known.
 std::string AllowedSentence(const analysis::why::Answer& answer,

@@ -144,8 +144,9 @@ std::string LongerSentence(const Answer& answer, const RankFinding& finding) {
     return absl::StrFormat(
         "nearly all operators take longer there, by a similar factor: of the %d that take 1 %% of "
         "computing or more, %d certainly do; for half of the time in them the factor is %.2f to "
-        "%.2f (%.2f in the middle)",
-        all.operators, all.certain, all.low, all.high, all.middle);
+        "%.2f (%.2f in the middle)%s",
+        all.operators, all.certain, all.low, all.high, all.middle,
+        finding.shapes_known ? "" : "; whether they work on as much data is not known");
   }
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(kOperatorsShown, longer.operators.size()); ++i) {
@@ -261,9 +262,9 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
                     known ? "a lock, a connection, a sleep" : "a file, a lock, a sleep",
                     "); what it waits for was not recorded");
   } else if (!finding.stood.has_value()) {
-    absl::StrAppend(
-        &text, ": nothing that was measured explains it for certain. It accuses nobody: a slower ",
-        "core does the same in a healthy job");
+    const bool single = finding.longer.has_value() && !finding.longer->all.has_value();
+    absl::StrAppend(&text, ": nothing that was measured explains it for certain. It accuses nobody",
+                    single ? "" : ": a slower core does the same in a healthy job");
   }
   std::vector<std::string> lines = {std::move(text)};
   if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
@@ -271,6 +272,9 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
     lines.push_back(std::move(most));
   }
   if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
+  if (finding.page_faults.has_value()) {
+    lines.push_back(FaultSentence(answer, *finding.page_faults));
+  }
   if (finding.reorders.has_value()) {
     lines.push_back(absl::StrCat("its oneDNN reorders data ", Ms(finding.reorders->est_ns),
                                  " ms a step longer than the others': `syncline report --section "
@@ -297,6 +301,9 @@ std::vector<std::string> RemainderSentences(const Answer& answer, const RankFind
   const std::string most = LargestDifference(answer, finding);
   std::vector<std::string> lines = {most.empty() ? text : absl::StrCat(text, "; ", most)};
   if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
+  if (finding.page_faults.has_value()) {
+    lines.push_back(FaultSentence(answer, *finding.page_faults));
+  }
   if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
   return lines;
 }
