@@ -89,7 +89,10 @@ bool PageFaultsAreMuch(const Answer& answer) {
 }
 
 std::vector<std::string> MemorySentences(const Answer& answer) {
-  if (!PageFaultsAreMuch(answer)) return {};
+  const bool said =
+      std::any_of(answer.findings.begin(), answer.findings.end(),
+                  [](const RankFinding& finding) { return finding.page_faults.has_value(); });
+  if (said || !PageFaultsAreMuch(answer)) return {};
   std::vector<const RankSummary*> ranks;
   for (const RankSummary& rank : answer.ranks) {
     if (rank.page_faults.has_value()) ranks.push_back(&rank);

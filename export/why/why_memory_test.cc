@@ -58,6 +58,7 @@ TEST(WhyMemory, OfALateRankItIsASign) {
                         "step more\n"));
   EXPECT_THAT(text, HasSubstr(std::string("NEXT    ") + kKeep));
   EXPECT_EQ(text.find(kKeep), text.rfind(kKeep)) << "once is enough";
+  EXPECT_THAT(text, Not(HasSubstr("MEMORY")));
   answer.findings[0].page_faults->more_ns = 15 * kMs;
   EXPECT_THAT(FlatText(answer), HasSubstr("NEXT    compare hardware")) << "not most of it";
   answer.ranks.push_back(answer.ranks[0]);
