@@ -35,6 +35,14 @@ constexpr Analysis kAnalyses[] = {
 
 std::string_view NameOf(std::string_view knob) { return knob.substr(0, knob.find('=')); }
 
+// In user mode VTune takes a sample each ms at most ("sampling-interval" of its user guide): the
+// recipes' intervals are for counters.
+bool IsInUserMode(const Request& request) {
+  return std::any_of(request.knobs.begin(), request.knobs.end(), [](const std::string& knob) {
+    return knob == "sampling-mode=sw" || knob == "sampling-and-waits=sw";
+  });
+}
+
 bool IsKnob(std::string_view text) {
   const size_t equals = text.find('=');
   if (text.size() > kKnobBytesMax || equals == std::string_view::npos || equals == 0) return false;
@@ -84,7 +92,8 @@ std::vector<std::string> KnobsOf(const Request& request) {
       const bool replaced =
           std::any_of(request.knobs.begin(), request.knobs.end(),
                       [&](const std::string& asked) { return NameOf(asked) == NameOf(knob); });
-      if (!knob.empty() && !replaced) knobs.emplace_back(knob);
+      const bool too_often = NameOf(knob) == "sampling-interval" && IsInUserMode(request);
+      if (!knob.empty() && !replaced && !too_often) knobs.emplace_back(knob);
     }
   }
   knobs.insert(knobs.end(), request.knobs.begin(), request.knobs.end());

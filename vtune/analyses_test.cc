@@ -36,6 +36,17 @@ TEST(Knobs, AreTheRecipesUnlessReplaced) {
               ElementsAre("sampling-mode=hw", "stack-size=0", "sampling-interval=5"));
 }
 
+// VTune refuses what is below 1 ms there.
+TEST(Knobs, TheRecipesIntervalIsForCounters) {
+  EXPECT_THAT(KnobsOf({.analysis = "hotspots", .knobs = {"sampling-mode=sw"}}),
+              ElementsAre("sampling-mode=sw"));
+  EXPECT_THAT(KnobsOf({.analysis = "threading", .knobs = {"sampling-and-waits=sw"}}),
+              ElementsAre("sampling-and-waits=sw"));
+  EXPECT_THAT(
+      KnobsOf({.analysis = "hotspots", .knobs = {"sampling-mode=sw", "sampling-interval=2"}}),
+      ElementsAre("sampling-mode=sw", "sampling-interval=2"));
+}
+
 TEST(Knobs, AreNameAndValue) {
   for (const std::string good : {"sampling-interval=0.1", "dram-bandwidth-limits=false"}) {
     EXPECT_TRUE(CheckRequest({.analysis = "io", .knobs = {good}}).ok()) << good;

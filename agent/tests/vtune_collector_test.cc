@@ -291,5 +291,16 @@ TEST_F(Collector, BudgetsHold) {
   EXPECT_FALSE(NothingIsLeft());  // where the line says
 }
 
+// Whatever went wrong before: else nobody finds the result again.
+TEST_F(Collector, WhereTheResultStayedIsSaidInAnyCase) {
+  Install("silent");
+  options_.start_limit_ms = 1'000;
+  options_.bytes_max = 100;
+  Record();
+  EXPECT_THAT(RecordOf(target_).problem, HasSubstr("did not say in time"));
+  EXPECT_THAT(RecordOf(target_).problem, HasSubstr("; it is in "));
+  EXPECT_FALSE(NothingIsLeft());
+}
+
 }  // namespace
 }  // namespace syncline::agent

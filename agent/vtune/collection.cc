@@ -60,6 +60,11 @@ void Collection::Fail(const std::string& what) {
   if (record_.problem.empty()) record_.problem = what;
 }
 
+void Collection::FailToo(const std::string& what) {
+  if (!record_.problem.empty()) absl::StrAppend(&record_.problem, "; ");
+  absl::StrAppend(&record_.problem, what);
+}
+
 std::string Collection::Said() const {
   const std::string last = LastLine(ReadOutputMemory(output_.get(), kOutputBytesMax));
   return last.empty() ? "it said nothing" : last;
@@ -155,20 +160,23 @@ void Collection::AwaitEnd(int limit_ms) {
 
 void Collection::Keep(const std::filesystem::path& to, const CopyLimits& limits) {
   if (!folder_.has_value()) return;
+  const std::string stays = absl::StrCat("; it is in ", WorkPath(), " on the node");
   const auto copied = folder_->Copy(vtune::kResultFolder, to, limits);
   if (copied.ok()) {
     record_.bytes = copied->bytes;
     if (copied->left_out > 0) {
-      Fail(absl::StrCat(copied->left_out,
-                        " entries of the result were not copied: links, files "
-                        "of others, or names that are no UTF-8"));
+      const bool stay = copied->data_left_out > 0;
+      FailToo(absl::StrCat(copied->left_out,
+                           " entries of the result were not copied: links, files of others, names "
+                           "that are no UTF-8, or what could not be opened",
+                           stay ? stays : ""));
+      if (stay) return;
     }
   } else if (!absl::IsNotFound(copied.status())) {
     std::error_code error;
     std::filesystem::remove_all(to, error);  // a part of it is of no use
-    Fail(absl::StrCat("the result could not be copied: ", copied.status().message(), "; it is in ",
-                      WorkPath(), " on the node"));
-    return;
+    return FailToo(
+        absl::StrCat("the result could not be copied: ", copied.status().message(), stays));
   } else {
     Fail("VTune left no result");
   }

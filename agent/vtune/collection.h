@@ -69,8 +69,9 @@ class Collection {
   bool runs() const { return pid_ > 0; }
   bool HasEnded() const;
   void Command(const char* verb, vtune::CommandRun* run);
-  void Fail(const std::string& what);
-  std::string Said() const;  // the last line of it
+  void Fail(const std::string& what);     // unless something failed before
+  void FailToo(const std::string& what);  // also then
+  std::string Said() const;               // the last line of it
   std::vector<std::string> AsUser(const std::vector<std::string>& command) const;
 
   const CollectionTools& tools_;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,20 +39,32 @@ struct Entry {
   bool is_file = false;
 };
 
-// At most so many of what is in the open directory, by the kinds that its file system tells.
-std::vector<Entry> EntriesOf(int directory, size_t most) {
+Entry EntryOf(int directory, const dirent& one) {
+  Entry entry{one.d_name, one.d_type == DT_DIR, one.d_type == DT_REG};
+  struct stat facts {};
+  // Some file systems do not tell.
+  if (one.d_type == DT_UNKNOWN &&
+      ::fstatat(directory, one.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0) {
+    entry.is_directory = S_ISDIR(facts.st_mode);
+    entry.is_file = S_ISREG(facts.st_mode);
+  }
+  return entry;
+}
+
+// At most so many of what is in the open directory.
+absl::StatusOr<std::vector<Entry>> EntriesOf(int directory, size_t most) {
   std::vector<Entry> entries;
   const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const stream = again < 0 ? nullptr : ::fdopendir(again);
   if (stream == nullptr) {
+    const int error = errno;
     if (again >= 0) ::close(again);
-    return entries;
+    return ErrnoStatus(error, "Cannot list a folder of it");
   }
   for (const dirent* one = nullptr;
        entries.size() < most && (one = ::readdir(stream)) != nullptr;) {
-    std::string name = one->d_name;
-    if (name == "." || name == "..") continue;
-    entries.push_back({std::move(name), one->d_type == DT_DIR, one->d_type == DT_REG});
+    const std::string_view name = one->d_name;
+    if (name != "." && name != "..") entries.push_back(EntryOf(directory, *one));
   }
   ::closedir(stream);
   return entries;
@@ -63,7 +76,9 @@ class Copier {
 
   absl::Status CopyDirectory(int from, const std::filesystem::path& to, int depth) {
     SYNCLINE_RETURN_IF_ERROR(MakeDirectories(to, 0700));
-    for (const Entry& entry : EntriesOf(from, limits_.entries_max + 1)) {
+    SYNCLINE_ASSIGN_OR_RETURN(const std::vector<Entry> entries,
+                              EntriesOf(from, limits_.entries_max + 1));
+    for (const Entry& entry : entries) {
       if (++entries_ > limits_.entries_max) {
         return absl::ResourceExhaustedError(
             absl::StrCat("it has more than ", limits_.entries_max, " files"));
@@ -79,6 +94,7 @@ class Copier {
                           (S_ISREG(facts.st_mode) || (S_ISDIR(facts.st_mode) && depth > 0));
       if (!wanted) {
         ++copied_.left_out;
+        copied_.data_left_out += entry.is_directory || entry.is_file ? 1 : 0;
         continue;
       }
       SYNCLINE_RETURN_IF_ERROR(S_ISDIR(facts.st_mode)
@@ -129,7 +145,9 @@ class Copier {
 
 // `left`: so many entries are removed, a user can make any number.
 void RemoveBelow(int directory, int depth, size_t* left) {
-  for (const Entry& entry : EntriesOf(directory, *left)) {
+  const auto entries = EntriesOf(directory, *left);
+  if (!entries.ok()) return;
+  for (const Entry& entry : *entries) {
     if (*left == 0) return;
     --*left;
     if (::unlinkat(directory, entry.name.c_str(), 0) == 0 || !entry.is_directory || depth == 0) {
@@ -166,8 +184,10 @@ absl::StatusOr<CopiedResult> ResultFolder::Copy(const std::string& name,
   if (from.get() < 0 && errno == ENOENT) return absl::NotFoundError("there is no result");
   if (from.get() < 0) return ErrnoStatus(errno, "Cannot open the result");
   Copier copier(uid_, limits);
-  SYNCLINE_RETURN_IF_ERROR(copier.CopyDirectory(from.get(), to, kDepthMax));
-  return copier.copied();
+  const absl::Status status = copier.CopyDirectory(from.get(), to, kDepthMax);
+  if (status.ok()) return copier.copied();
+  // There is a result: what is not found is where it should go.
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
 }
 
 void ResultFolder::Remove() const {

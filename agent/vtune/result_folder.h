@@ -26,7 +26,9 @@ struct CopyLimits {
 
 struct CopiedResult {
   uint64_t bytes = 0;
-  size_t left_out = 0;  // links, other users' files, what is no file, names that are no UTF-8
+  size_t left_out = 0;       // links, other users' files, what is no file, names that are no UTF-8,
+                             // what could not be opened
+  size_t data_left_out = 0;  // of these, files and folders
 };
 
 class ResultFolder {

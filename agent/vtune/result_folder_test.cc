@@ -56,6 +56,7 @@ TEST_F(Folder, IsCopiedAndRemoved) {
   ASSERT_TRUE(copied.ok()) << copied.status();
   EXPECT_EQ(copied->bytes, 5003u);
   EXPECT_EQ(copied->left_out, 0u);
+  EXPECT_EQ(copied->data_left_out, 0u);
   EXPECT_EQ(*ReadFile(root_ / "kept" / "result.vtune"), "abc");
   EXPECT_EQ(ReadFile(root_ / "kept" / "data.0" / "trace")->size(), 5000u);
   folder_->Remove();
@@ -73,6 +74,7 @@ TEST_F(Folder, LinksAndWhatIsNoFileStayOut) {
   ASSERT_TRUE(copied.ok()) << copied.status();
   EXPECT_EQ(copied->bytes, 5003u);
   EXPECT_EQ(copied->left_out, 5u);
+  EXPECT_EQ(copied->data_left_out, 1u) << "the name";
   folder_->Remove();
   EXPECT_FALSE(fs::exists(folder_->path()));
   EXPECT_TRUE(fs::exists("/etc/passwd"));
@@ -85,6 +87,7 @@ TEST_F(Folder, FilesOfOthersStayOut) {
   ASSERT_TRUE(copied.ok()) << copied.status();
   EXPECT_EQ(copied->bytes, 3u);
   EXPECT_EQ(copied->left_out, 1u);
+  EXPECT_EQ(copied->data_left_out, 1u);
 }
 
 TEST_F(Folder, AResultThatIsALinkIsNoResult) {
@@ -97,6 +100,17 @@ TEST_F(Folder, AResultThatIsALinkIsNoResult) {
 TEST_F(Folder, NoResultIsNotFound) {
   fs::remove_all(folder_->path() / "result");
   EXPECT_TRUE(absl::IsNotFound(Copy().status()));
+}
+
+TEST_F(Folder, APlaceThatIsGoneIsNotAResultThatIsMissing) {
+  ASSERT_TRUE(WriteFileAtomically(root_ / "file", "x").ok());
+  const auto copied = folder_->Copy("result", root_ / "file" / "kept", {.bytes_max = 1 << 20});
+  EXPECT_FALSE(copied.ok());
+  EXPECT_FALSE(absl::IsNotFound(copied.status())) << copied.status();
+  ASSERT_EQ(::symlink("nowhere/at/all", (root_ / "gone").c_str()), 0);
+  const auto gone = folder_->Copy("result", root_ / "gone", {.bytes_max = 1 << 20});
+  EXPECT_FALSE(gone.ok());
+  EXPECT_FALSE(absl::IsNotFound(gone.status())) << gone.status();
 }
 
 TEST_F(Folder, LimitsHold) {

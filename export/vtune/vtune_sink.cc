@@ -28,6 +28,17 @@ void AppendTime(const Node& node, TimelineTime time, std::string* out) {
   }
 }
 
+// Of a process: not the job's collectives, which have no node.
+bool IsFrames(std::string_view track) {
+  return track == "frames" || track == "overlapped tasks" || track == "user events";
+}
+
+// What VTune shows as its duration is another one.
+const char* Remark(const timeline::Span& span) {
+  if (span.suspect) return " (events were lost)";
+  return span.clipped_begin || span.clipped_end ? " (cut)" : "";
+}
+
 }  // namespace
 
 std::string CsvFileName(const std::string& node, const std::string& hostname) {
@@ -68,7 +79,7 @@ void VtuneSink::OnTrack(const timeline::Track& track) {
     known.shown = true;
     known.owner = absl::StrCat(track.process.pid, ",", track.tid);
   } else if (track.kind == timeline::TrackKind::kThread ||
-             (track.kind == timeline::TrackKind::kAsync && track.name != "waits")) {
+             (track.kind == timeline::TrackKind::kAsync && IsFrames(track.name))) {
     known.shown = true;
     known.owner.assign(1, ',');  // gcc 12 warns of `= ","` without reason
   }
@@ -79,7 +90,7 @@ void VtuneSink::OnSpanEnd(const timeline::Span& span) {
   if (!track.shown || track.node >= nodes_.size()) return;
   OutputFile& file = *files_[track.node];
   std::string* out = file.buffer();
-  absl::StrAppend(out, texts_[span.name], ",");
+  absl::StrAppend(out, texts_[span.name], Remark(span), ",");
   AppendTime(nodes_[track.node], span.begin, out);
   out->push_back(',');
   AppendTime(nodes_[track.node], span.end, out);

@@ -8,8 +8,9 @@
 // frame. Where nothing relates the traces to that clock (they came without a recording), the times
 // are the node's own wall clock, "start_tsc.UTC", as "2013-08-28 01:02:03.000400000".
 //
-// Spans of threads become tasks; ITT frames and overlapped tasks, which belong to no thread, become
-// frames. Waits, lanes of profiles, counters, flows and holes stay out. The guide
+// Spans of threads become tasks; ITT frames, overlapped tasks and user events, which belong to no
+// thread, become frames. One of which not all was seen has " (cut)" behind its name, or " (events
+// were lost)". Waits, collectives, lanes of profiles, counters, flows and holes stay out. The guide
 // does not say how a name may hold a comma or a quote: both are replaced.
 //
 // Never run against VTune, which is not at hand: the contract is Intel's text.

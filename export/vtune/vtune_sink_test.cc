@@ -87,6 +87,41 @@ TEST_F(Vtune, HasFiveColumnsWhateverNamesHold) {
               ElementsAre(testing::_, "a;b 'c'  d\ufffd,0,9,3,4", "unnamed,0,9,3,4"));
 }
 
+TEST_F(Vtune, HasNoLanesOfTheWholeJob) {
+  VtuneSink sink(out_, {RawNode("a", "h", 0)});
+  sink.OnText(1, "x");
+  const auto add = [&](timeline::TrackId id, std::string_view name) {
+    timeline::Track track;
+    track.id = id;
+    track.kind = timeline::TrackKind::kAsync;
+    track.name = name;
+    sink.OnTrack(track);
+    timeline::Span span;
+    span.track = id;
+    span.name = 1;
+    span.end = {id};
+    sink.OnSpanEnd(span);
+  };
+  add(0, "waits");
+  add(1, "default_pg");
+  add(2, "frames");
+  add(3, "sends and receives");
+  add(4, "user events");
+  ASSERT_TRUE(sink.Finish().ok());
+  EXPECT_THAT(Lines("a-hostname-h.csv"), ElementsAre(testing::_, "x,0,2,,", "x,0,4,,"));
+}
+
+TEST_F(Vtune, SaysWhatIsNotWhole) {
+  Export("loss_between_frames", {RawNode("a", "h", 0)});
+  EXPECT_THAT(Lines("a-hostname-h.csv"),
+              ElementsAre(testing::_, "frames of it,1000,3000,,",
+                          "frames of it (events were lost),4000,12000,,",
+                          "frames of it,13000,14000,,", "work (events were lost),4500,15000,,",
+                          "unnamed (events were lost),10000,16000,,"));
+  Export("loss_recovery", {RawNode("b", "h", 0)});
+  EXPECT_THAT(Lines("b-hostname-h.csv"), Contains("a (cut),14000,16000,10,10"));
+}
+
 TEST_F(Vtune, IsInUtcWhereTheRawClockIsUnknown) {
   Node node{"a", "h", Node::Clock::kUtc,
             [](TimelineTime time) { return 1'377'651'723'000'400'000 + time.ns; }};

@@ -123,6 +123,9 @@ class StandIn(unittest.TestCase):
         self.done("-command", "stop", "-r", self.result)
         for knob in ("sampling-mode", "sampling-mode=", "no-such-knob=1"):
             self.refused(*self.attach("-knob", knob)[1:], says="Invalid knob")
+        self.refused(*self.attach("-knob", "sampling-interval=0.001")[1:], says="Invalid value")
+        user = self.attach("-knob", "sampling-mode=sw", "-knob", "sampling-interval=0.1")
+        self.refused(*user[1:], says="Invalid value")
         wrong = self.attach("-knob", "sampling-interval=1", analysis="memory-consumption")
         self.refused(*wrong[1:], says="Invalid knob")
 
