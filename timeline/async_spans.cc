@@ -50,14 +50,17 @@ bool AsyncSpans::End(const Key& key, const Label& label, const Moment& moment) {
   const auto found = open_.find(key);
   if (found == open_.end()) {
     if (!covered_) return false;
+    const bool before = coverage_begin_.timeline < moment.timeline;
+    const Moment& begin = before ? coverage_begin_ : moment;
     Span span;
     span.clipped_begin = true;
     span.name = label.name;
     span.category = label.category;
-    span.begin = std::min(coverage_begin_.timeline, moment.timeline);
-    span.node_begin = coverage_begin_.node;
+    span.begin = begin.timeline;
+    span.node_begin = begin.node;
     span.end = moment.timeline;
     span.node_end = moment.node;
+    span.suspect = IsSuspect(span);
     PushWhole(std::move(span), label.group_name);
     return true;
   }
@@ -66,6 +69,7 @@ bool AsyncSpans::End(const Key& key, const Label& label, const Moment& moment) {
   if (found->second.empty()) open_.erase(found);
   open.span.end = std::max(open.span.begin, moment.timeline);
   open.span.node_end = moment.node;
+  open.span.suspect = IsSuspect(open.span);
   open.lane.UsedUntil(open.span.end);
   emitter_->SpanEnd(open.span);
   return true;
@@ -97,6 +101,11 @@ bool AsyncSpans::IsOpenBeside(const Key& key, TrackId track, TimelineTime begin)
   });
 }
 
+void AsyncSpans::Lost(const Moment& until) {
+  lost_until_ns_ = std::max(lost_until_ns_, until.node.ns);
+  if (covered_ && coverage_begin_.timeline < until.timeline) coverage_begin_ = until;
+}
+
 void AsyncSpans::CoverageEnds(const Moment& moment) {
   std::vector<std::pair<const Key, std::vector<Open>>*> ended;
   for (auto& entry : open_) ended.push_back(&entry);
@@ -107,6 +116,7 @@ void AsyncSpans::CoverageEnds(const Moment& moment) {
       open.span.end = std::max(open.span.begin, moment.timeline);
       open.span.node_end = moment.node;
       open.span.clipped_end = true;
+      open.span.suspect = IsSuspect(open.span);
       open.lane.UsedUntil(open.span.end);
       emitter_->SpanEnd(open.span);
     }

@@ -54,6 +54,9 @@ class AsyncSpans {
     covered_ = true;
   }
   void CoverageEnds(const Moment& moment);
+  // Events of the process may have been lost until then: what was open meanwhile is suspect, and
+  // what turns out to be open may have begun then.
+  void Lost(const Moment& until);
   void Finish(const Moment& last) { CoverageEnds(last); }
 
   // A begin under a key that is open stacks on it (user events nest under one name). Returns the
@@ -89,6 +92,9 @@ class AsyncSpans {
 
   // A lane that is free from `begin` on; in use now.
   Lane TakeLane(std::string_view group_name, TimelineTime begin);
+  bool IsSuspect(const Span& span) const {
+    return lost_until_ns_ != kUnknownLo && span.node_begin.ns <= lost_until_ns_;
+  }
   // A span that is over already, on a lane of its own.
   void PushWhole(Span span, std::string_view group_name);
 
@@ -99,6 +105,7 @@ class AsyncSpans {
   std::map<Key, std::vector<Open>, ById> open_;
   Moment coverage_begin_;
   bool covered_ = false;
+  int64_t lost_until_ns_ = kUnknownLo;
 };
 
 }  // namespace syncline::timeline

@@ -62,6 +62,9 @@ bool ThreadLosses::IsAfterTasks(const TaskNumbers& numbers, Loss* loss) const {
 
 void ThreadLosses::OnSuspect(const Loss& loss, uint32_t thread) {
   TrackTable::Thread& entry = tracks_->ThreadAt(thread);
+  // What does not nest has no numbers, and its begin and end may be of different threads.
+  const Moment until = context_.At(ledger_->BoundsOf(loss).end_ns);
+  tracks_->ProcessAt(entry.process).async->Lost(until);
   if (!entry.numbers.any()) {
     HitBy(loss, &entry);
     return;
