@@ -2,12 +2,13 @@
 #include "agent/evidence/page_cost.h"
 
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+
+#include "agent/probe/clock.h"
 
 namespace syncline::agent {
 namespace {
@@ -15,23 +16,17 @@ namespace {
 constexpr size_t kPages = 64;  // far fewer than a huge page holds
 constexpr size_t kTries = 7;
 
-int64_t OwnCpuNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // -1: there is no memory.
 int64_t TryNs(size_t page_bytes) {
   const size_t bytes = kPages * page_bytes;
-  const int64_t begin_ns = OwnCpuNs();
+  const int64_t begin_ns = ThreadCpuNs();
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return -1;
   auto* const first = static_cast<volatile std::byte*>(memory);
   for (size_t at = 0; at < bytes; at += page_bytes) first[at] = std::byte{1};
   ::munmap(memory, bytes);
-  return (OwnCpuNs() - begin_ns) / static_cast<int64_t>(kPages);
+  return (ThreadCpuNs() - begin_ns) / static_cast<int64_t>(kPages);
 }
 
 }  // namespace

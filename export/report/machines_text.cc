@@ -234,30 +234,18 @@ Json OfOther(const OtherUsage& other) {
           {"running_ns", other.running_ns}};
 }
 
-void BlockedInShort(const std::vector<Row>& rows, Page* page) {
-  std::vector<SpreadValue> blocked;
+// What main threads have of it, if it is so much of the time of one of them. `ppm`: of Row.
+void ShareInShort(const std::vector<Row>& rows, int64_t (Row::*ppm)() const, int64_t least_ppm,
+                  const char* label, const char* what, Page* page) {
+  std::vector<SpreadValue> shares;
   bool much = false;
   for (const Row& row : rows) {
-    blocked.push_back({row.name, row.blocked_ppm(), PercentOfPpm(row.blocked_ppm())});
-    much = much || row.blocked_ppm() >= kWaitPpm;
+    shares.push_back({row.name, (row.*ppm)(), PercentOfPpm((row.*ppm)())});
+    much = much || (row.*ppm)() >= least_ppm;
   }
   if (!much) return;
-  page->Item("Blocked", absl::StrCat("main threads in the kernel, mostly for storage, of their "
-                                     "time: ",
-                                     SpreadText(blocked, {.text = PercentOfPpm, .named = 1})));
-}
-
-void FaultsInShort(const std::vector<Row>& rows, Page* page) {
-  std::vector<SpreadValue> faults;
-  bool much = false;
-  for (const Row& row : rows) {
-    faults.push_back({row.name, row.faults_ppm(), PercentOfPpm(row.faults_ppm())});
-    much = much || row.faults_ppm() >= kFaultsPpm;
-  }
-  if (!much) return;
-  page->Item("Page faults", absl::StrCat("main threads, without storage, of their time, as pages "
-                                         "cost: ",
-                                         SpreadText(faults, {.text = PercentOfPpm, .named = 1})));
+  page->Item(label, absl::StrCat("main threads", what, ": ",
+                                 SpreadText(shares, {.text = PercentOfPpm, .named = 1})));
 }
 
 }  // namespace
@@ -341,8 +329,10 @@ void MachinesInShort(Page* page) {
     }
     page->Item("CPU wait", text);
   }
-  BlockedInShort(rows, page);
-  FaultsInShort(rows, page);
+  ShareInShort(rows, &Row::blocked_ppm, kWaitPpm, "Blocked",
+               " in the kernel, mostly for storage, of their time", page);
+  ShareInShort(rows, &Row::faults_ppm, kFaultsPpm, "Page faults",
+               ", without storage, of their time, as pages cost", page);
   const std::vector<std::string> others = OthersOf(page->report(), rows, kMuchPpm);
   if (others.empty()) return;
   const std::string more =
