@@ -27,17 +27,29 @@ struct Counter {
 
 static struct Counter** counters; /* by the value in the side table */
 static uint32_t count;            /* guarded by itt_lock */
-/* By the address that the caller holds (a static part's object, or ours), or, for counters that are
- * a domain and a string, by their ids with the highest bit set, which no address has. */
-static struct side_table by_key = {NULL, COUNTERS_LIMIT};
+/* By the address that the caller holds (a static part's object, or ours), and, but for those of a
+ * static part, by what they are called (KeyOf). */
+static struct side_table by_key = {NULL, 2 * COUNTERS_LIMIT};
+
+/* Made again with the same names and type it is the same counter, as with Intel's static part; one
+ * that is a domain and a string (`is_of_strings`) is another. No address has one of the two highest
+ * bits. 0: a name is missing or was refused, and it is one of its own. */
+static uint64_t KeyOf(int is_of_strings, uint32_t domain, uint32_t name, int type) {
+  if (!name || type < 0 || type > 15) return 0;
+  return (is_of_strings ? 1ull << 63 : 1ull << 62) | (uint64_t)type << 58 | (uint64_t)domain << 32 |
+         name;
+}
 
 static struct Counter* Find(uint64_t key) {
   const struct side_entry* entry = side_find(&by_key, key);
   return entry ? counters[entry->value] : NULL;
 }
 
+static int IsAddress(uint64_t key) { return key >> 62 == 0; }
+
 /* `key` 0: the counter's own address. This thread is busy. */
 static struct Counter* Make(uint64_t key, uint32_t domain, uint32_t name, int type) {
+  if (__atomic_load_n(&count, __ATOMIC_RELAXED) >= COUNTERS_LIMIT) return NULL;
   struct Counter* counter = syncline_arena(sizeof *counter);
   if (!counter) return NULL;
   *counter = (struct Counter){domain, name, type, 0, NULL};
@@ -45,13 +57,14 @@ static struct Counter* Make(uint64_t key, uint32_t domain, uint32_t name, int ty
   if (!counters) counters = syncline_reserve(COUNTERS_LIMIT * sizeof *counters);
   struct Counter* result = NULL;
   if (counters && count < COUNTERS_LIMIT) {
-    const struct side_entry* known = key ? side_find(&by_key, key) : NULL;
-    if (known && key >> 63) {
+    const struct side_entry* known = IsAddress(key) ? NULL : side_find(&by_key, key);
+    if (known) {
       result = counters[known->value]; /* another thread was first */
     } else {
+      const uint64_t address = key && IsAddress(key) ? key : (uintptr_t)counter;
       counters[count] = counter;
-      if (side_put(&by_key, key ? key : (uintptr_t)counter, count)) {
-        count++;
+      if (side_put(&by_key, address, count) && (IsAddress(key) || side_put(&by_key, key, count))) {
+        __atomic_store_n(&count, count + 1, __ATOMIC_RELAXED);
         result = counter;
       }
     }
@@ -81,8 +94,11 @@ static struct Counter* MakeOwn(uint64_t key, uint32_t domain, uint32_t name, int
 }
 
 static void* CounterCreateTyped(const char* name, const char* domain, int type) {
-  return MakeOwn(0, NameOf(SYNCLINE_NAME_DOMAIN, domain), NameOf(SYNCLINE_NAME_COUNTER, name),
-                 type);
+  const uint32_t domain_id = NameOf(SYNCLINE_NAME_DOMAIN, domain);
+  const uint32_t name_id = NameOf(SYNCLINE_NAME_COUNTER, name);
+  const uint64_t key = domain && !domain_id ? 0 : KeyOf(0, domain_id, name_id, type);
+  struct Counter* counter = key ? Find(key) : NULL;
+  return counter ? counter : MakeOwn(key, domain_id, name_id, type);
 }
 static void* CounterCreate(const char* name, const char* domain) {
   return CounterCreateTyped(name, domain, ITT_METADATA_U64);
@@ -283,7 +299,7 @@ static struct Counter* OfStrings(const struct itt_domain* domain,
   const uint32_t domain_id = NameOf(SYNCLINE_NAME_DOMAIN, domain->name);
   const uint32_t name_id = NameOf(SYNCLINE_NAME_COUNTER, name->text);
   if (!domain_id || !name_id) return NULL;
-  const uint64_t key = 1ull << 63 | (uint64_t)domain_id << 32 | name_id;
+  const uint64_t key = KeyOf(1, domain_id, name_id, ITT_METADATA_U64);
   struct Counter* counter = Find(key);
   return counter ? counter : MakeOwn(key, domain_id, name_id, ITT_METADATA_U64);
 }

@@ -403,20 +403,32 @@ static void TaskEndOverlappedEx(const struct itt_domain* domain, struct itt_cloc
 
 #define RELATION_CHILD_OF 5
 
-static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int relation,
-                        struct itt_id tail) {
-  struct itt_thread* thread = ItThread();
-  uint64_t cost;
-  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+/* In a recorded call, which this ends. */
+static void EmitRelation(struct itt_thread* thread, uint64_t cost, const struct itt_domain* domain,
+                         struct itt_id head, int relation, struct itt_id tail) {
   struct syncline_itt_where at = At(thread);
   at.domain = Carried(DomainId(thread, domain));
   Leave(thread, cost, itt_shared.emit->relation(&at, (uint8_t)relation, &head, &tail));
 }
 
+static void RelationAdd(const struct itt_domain* domain, struct itt_id head, int relation,
+                        struct itt_id tail) {
+  struct itt_thread* thread = ItThread();
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  EmitRelation(thread, cost, domain, head, relation, tail);
+}
+
+/* The thread's recording is known once it has entered: a task of the last one is not current. */
 static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
                                  struct itt_id tail) {
   struct itt_thread* thread = ItThread();
-  if (!thread || Quiet(thread) || NewestIsLeftOut(thread)) return;
+  uint64_t cost;
+  if (!thread || Quiet(thread) || Enter(thread, &cost) != ITT_RECORD) return;
+  if (NewestIsLeftOut(thread)) {
+    Done(thread->common, cost);
+    return;
+  }
   const struct itt_task* newest = Newest(thread);
   /* No id: the thread's current task. One of another domain has none in this. */
   struct itt_id head = {0, 0, 0};
@@ -424,7 +436,7 @@ static void RelationAddToCurrent(const struct itt_domain* domain, int relation,
   if (is_of_domain && newest->session == thread->common->session && newest->has_id) {
     head = newest->id;
   }
-  RelationAdd(domain, head, relation, tail);
+  EmitRelation(thread, cost, domain, head, relation, tail);
 }
 
 static void RelationAddEx(const struct itt_domain* domain, struct itt_clock_domain* clock,

@@ -116,6 +116,25 @@ class Calls(Trap):
         self.assertEqual(relations, [((1, 2, 3), tail), (nobody, tail), (nobody, tail)])
         self.assertEqual(self.block["lost"], 0)
 
+    def test_a_task_of_the_last_recording_is_not_current_in_the_next(self):
+        f = self.fixture
+        process = self.start("across")
+        heads = []
+        for number, (before, after) in enumerate((("ready", "between"), ("", "done"))):
+            if before:
+                self.said(process, before)
+            session = f.begin_session()
+            f.set_gates(number + 1)
+            self.go(process)
+            self.said(process, after)
+            events, discarded = f.end_session(session)
+            f.set_gates(0)
+            self.assertEqual(discarded, 0)
+            heads.append([(e.d1, e.d2, e.d3) for e in of(events, "relation")])
+        self.go(process)
+        self.assertEqual(f.finish(process), "")
+        self.assertEqual(heads, [[(1, 2, 3)], [(0, 0, 0)]])
+
     def test_pause_resume_and_detach(self):
         events, _ = self.record("pause")
         kinds = [e.name.split(":")[1] for e in events]

@@ -230,12 +230,33 @@ static int Said(void) {
   TrapSync("ready");
   for (int i = 0; i < 2; i++) ITT_CALL(part, counter_inc_delta, (counter, 5));
   ITT_CALL(part, bind_context_metadata_to_counter, (counter, 1, late));
-  ITT_CALL(part, counter_inc_delta, (counter, 5));
+  /* Made again it is the same counter; of another type it is another. */
+  void* again = part->counter_create_typed("bytes", "said", ITT_METADATA_U64);
+  part->counter_create_typed("bytes", "said", ITT_METADATA_S64);
+  ITT_CALL(part, counter_inc_delta, (again, 5));
   ITT_CALL(part, task_begin, (trap.domain, id, none, trap.name));
   ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
   ITT_CALL(part, relation_add_to_current, (other, 5, other_id)); /* it has no id in this one */
   ITT_CALL(part, task_end, (trap.domain));
   ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
+  TrapSync("done");
+  return 0;
+}
+
+/* ---- a task that one recording sees begin is not the current one of the next ---- */
+
+static int Across(void) {
+  static struct TrapPart trap;
+  static const struct itt_id id = {1, 2, 3}, other_id = {4, 5, 6};
+  struct static_part* part = &trap.part;
+  TrapStart(&trap, "across", "task");
+  static_part_load(part);
+  TrapSync("ready");
+  ITT_CALL(part, task_begin, (trap.domain, id, none, trap.name));
+  ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
+  TrapSync("between");
+  ITT_CALL(part, relation_add_to_current, (trap.domain, 5, other_id));
+  ITT_CALL(part, task_end, (trap.domain));
   TrapSync("done");
   return 0;
 }
@@ -264,6 +285,7 @@ int main(int argc, char** argv) {
                     {"pause", Pausing},
                     {"crowd", Crowd},
                     {"said", Said},
+                    {"across", Across},
                     {"early", Early},
                     {"fork", TrapFork},
                     {"exec", TrapExec},
