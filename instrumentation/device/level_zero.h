@@ -72,7 +72,7 @@ DEVICE_HIDDEN void LevelZeroEventEnds(ze_event_handle_t event, int gone);
 DEVICE_HIDDEN void LevelZeroSignalsToo(ze_event_handle_t event);
 /* With all that is in it. */
 DEVICE_HIDDEN void LevelZeroContextEnds(ze_context_handle_t context);
-/* Reads what is done. How much is not. */
+/* Reads what is done. How much is not, or is not told yet. */
 DEVICE_HIDDEN uint32_t LevelZeroRead(void);
 /* The process ends: reads what is done, and calls nothing any more. */
 DEVICE_HIDDEN void LevelZeroEnds(void);

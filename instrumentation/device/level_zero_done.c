@@ -60,21 +60,30 @@ static void KeepApart(struct level_zero_done* done) {
   *before = (struct end){done->queue, span->end_ticks, span->end_ns};
 }
 
-/* What is kept so far, which is nobody else's from here on. NULL: nothing. */
-static struct kept** Take(size_t* count) {
+/* What is kept of before, which is nobody else's from here on. NULL: nothing. */
+static struct kept** Take(uint64_t before_ns, size_t* count) {
   pthread_mutex_lock(&mutex);
   struct kept** const taken = all_count ? malloc(all_count * sizeof(struct kept*)) : NULL;
-  for (; taken && all; all = all->next) taken[(*count)++] = all; /* or the next time */
-  if (taken) all_count = 0;
+  struct kept** place = &all;
+  while (taken && *place) { /* or the next time */
+    struct kept* const kept = *place;
+    if (kept->done.span.end_ns + kept->done.span.bound_ns < before_ns) {
+      taken[(*count)++] = kept;
+      *place = kept->next;
+    } else {
+      place = &kept->next;
+    }
+  }
+  all_count -= *count;
   pthread_mutex_unlock(&mutex);
   return taken;
 }
 
-void LevelZeroTell(void) {
+size_t LevelZeroTell(uint64_t before_ns) {
   static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&telling);
   size_t count = 0;
-  struct kept** const taken = Take(&count);
+  struct kept** const taken = Take(before_ns, &count);
   if (count > 1) qsort(taken, count, sizeof *taken, Order);
   for (size_t i = 0; i < count; i++) {
     struct level_zero_done* const done = &taken[i]->done;
@@ -94,4 +103,8 @@ void LevelZeroTell(void) {
   }
   free(taken);
   pthread_mutex_unlock(&telling);
+  pthread_mutex_lock(&mutex);
+  const size_t left = all_count;
+  pthread_mutex_unlock(&mutex);
+  return left;
 }

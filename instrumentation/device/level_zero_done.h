@@ -19,7 +19,8 @@ struct level_zero_done {
 };
 /* 0, or -1: there is no memory. */
 DEVICE_HIDDEN int LevelZeroIsDone(const struct level_zero_done* done);
-/* Of all that is done. */
-DEVICE_HIDDEN void LevelZeroTell(void);
+/* Of all that was done before a time, in each queue's order: what was done later may have come
+ * before something that is not yet known to be done. Returns how many are left. */
+DEVICE_HIDDEN size_t LevelZeroTell(uint64_t before_ns);
 
 #endif /* SYNCLINE_INSTRUMENTATION_DEVICE_LEVEL_ZERO_DONE_H_ */

@@ -452,6 +452,7 @@ static void ReadBucket(size_t bucket) {
 }
 
 uint32_t LevelZeroRead(void) {
+  const uint64_t begin_ns = syncline_clock_ns();
   uint32_t left = 1;
   for (size_t i = 0; left > 0 && i < LEVEL_ZERO_BUCKETS; i++) {
     if (!Lock()) return 0; /* between them the program's threads go on */
@@ -459,8 +460,7 @@ uint32_t LevelZeroRead(void) {
     left = pending;
     Unlock();
   }
-  LevelZeroTell();
-  return left;
+  return left + (uint32_t)LevelZeroTell(begin_ns);
 }
 
 void LevelZeroEnds(void) {
@@ -473,7 +473,7 @@ void LevelZeroEnds(void) {
   for (size_t i = 0; is_first && i < LEVEL_ZERO_BUCKETS; i++) ReadBucket(i);
   ended = 1;
   Unlock();
-  if (is_first) LevelZeroTell();
+  if (is_first) LevelZeroTell(UINT64_MAX);
 }
 
 void LevelZeroIsForked(void) {

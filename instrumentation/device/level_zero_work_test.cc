@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 extern "C" {
 #include "instrumentation/block/block.h"
 #include "instrumentation/device/level_zero.h"
+#include "instrumentation/device/level_zero_done.h"
 }
 
 namespace {
@@ -41,7 +43,8 @@ struct Recorded {
 };
 Recorded* recorded;
 volatile uint32_t gate_value;
-bool compared_wrong;  // every other time, by 3 us
+bool compared_wrong;                // every other time, by 3 us
+std::function<void(Event*)> asked;  // of an event, with the answer already found
 
 ze_event_handle_t AsEvent(Event* event) { return reinterpret_cast<ze_event_handle_t>(event); }
 Event* OfEvent(ze_event_handle_t handle) {
@@ -83,7 +86,10 @@ level_zero_calls Loader() {
     return ZE_RESULT_SUCCESS;
   };
   calls.event_status = [](ze_event_handle_t event) {
-    return OfEvent(event)->is_set != 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+    const ze_result_t answer =
+        OfEvent(event)->is_set != 0 ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+    if (asked) asked(OfEvent(event));
+    return answer;
   };
   calls.event_times = [](ze_event_handle_t handle, ze_kernel_timestamp_result_t* times) {
     const Event* event = OfEvent(handle);
@@ -140,6 +146,7 @@ class LevelZero : public testing::Test {
   }
   ~LevelZero() override {
     LevelZeroContextEnds(context_);
+    LevelZeroTell(UINT64_MAX);
     LevelZeroRecords(0);
     EXPECT_EQ(here_.events, 0);
   }
@@ -166,6 +173,14 @@ class LevelZero : public testing::Test {
     event->is_set = 1;
   }
 
+  // Also what was done just now. How much is not done.
+  static size_t Read() {
+    const size_t left = LevelZeroRead();
+    const size_t untold = LevelZeroTell(0);
+    LevelZeroTell(UINT64_MAX);
+    return left - untold;
+  }
+
   Recorded here_;
   ze_context_handle_t context_ = As<ze_context_handle_t>(1);
   ze_device_handle_t device_ = As<ze_device_handle_t>(2);
@@ -176,10 +191,10 @@ TEST_F(LevelZero, AnEventOfOurOwnSaysWhenAKernelRan) {
   const uint64_t before_ns = syncline_clock_ns();
   Event* event = Append(list);
   ASSERT_NE(event, nullptr);
-  EXPECT_EQ(LevelZeroRead(), 1);
+  EXPECT_EQ(Read(), 1);
   EXPECT_THAT(here_.said, ElementsAre("asked kernel"));
   Finish(event);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   ASSERT_EQ(here_.works.size(), 1);
   EXPECT_GE(here_.works[0].end_ns + here_.works[0].bound_ns, before_ns);
   EXPECT_LE(here_.works[0].begin_ns, here_.works[0].end_ns);
@@ -194,7 +209,7 @@ TEST_F(LevelZero, ARefusedCommandIsNoWork) {
   Event own;
   Append(list, &own, false);
   EXPECT_EQ(here_.refused, 2);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
 }
 
 TEST_F(LevelZero, WhatTheProgramTakesBackIsReadBefore) {
@@ -207,7 +222,7 @@ TEST_F(LevelZero, WhatTheProgramTakesBackIsReadBefore) {
   LevelZeroEventEnds(AsEvent(&done), 0);
   LevelZeroEventEnds(AsEvent(&early), 1);
   early.alive = 0;
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.works.size(), 1);
   EXPECT_EQ(here_.lost, 1);
 }
@@ -220,11 +235,11 @@ TEST_F(LevelZero, AnEventThatEndsBeforeTheCallReturnsIsLetGo) {
       LevelZeroAppends(list, SYNCLINE_DEVICE_COPY, "copy", nullptr, 8, &event);
   ASSERT_NE(command, nullptr);
   Finish(&own);
-  LevelZeroRead();  // it may have been set before
+  Read();  // it may have been set before
   LevelZeroEventEnds(event, 1);
   own.alive = 0;
   LevelZeroAppended(list, command, 1);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 1);
 }
 
@@ -234,13 +249,13 @@ TEST_F(LevelZero, AnEventThatIsUsedAnewTooEarlyIsNotBelievedAgain) {
   Append(list, &own);
   Append(list, &own);  // before the first is over
   Finish(&own);        // the first, or the second?
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 2);
   EXPECT_THAT(here_.works, IsEmpty());
   LevelZeroEventEnds(AsEvent(&own), 1);
   Append(list, &own);  // another one at its address
   Finish(&own);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.works.size(), 1);
 }
 
@@ -250,7 +265,7 @@ TEST_F(LevelZero, AnEventThatAnotherSignalsIsNotBelieved) {
   Append(list, &own);
   Finish(&own);
   LevelZeroSignalsToo(AsEvent(&own));  // what it said before is
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.works.size(), 1);
   Append(list, &own);
   EXPECT_EQ(here_.lost, 1);
@@ -273,7 +288,7 @@ TEST_F(LevelZero, EachExecutionOfAListIsWorkOfItsOwn) {
     Finish(&own);
     LevelZeroEventEnds(AsEvent(&own), 0);
     own.is_set = 0;
-    EXPECT_EQ(LevelZeroRead(), 0);
+    EXPECT_EQ(Read(), 0);
     ASSERT_EQ(here_.said.size(), 4);
     EXPECT_EQ(here_.said[1], "asked fill");
     EXPECT_THAT(here_.said[3], testing::HasSubstr("did fill"));
@@ -295,7 +310,7 @@ TEST_F(LevelZero, TheNextExecutionReadsWhatTheOneBeforeDid) {
     Finish(event);
   }
   LevelZeroListIsEmptied(list, 1);
-  LevelZeroRead();
+  Read();
   EXPECT_EQ(here_.works.size(), 3);
   EXPECT_EQ(here_.lost, 0);
 }
@@ -309,7 +324,7 @@ TEST_F(LevelZero, AnExecutionThatOvertakesAnotherIsLostWithIt) {
     LevelZeroExecuted(1, &list, 1);
   }
   Finish(event);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 2);
   EXPECT_THAT(here_.works, IsEmpty());
   LevelZeroListIsEmptied(list, 0);
@@ -317,7 +332,7 @@ TEST_F(LevelZero, AnExecutionThatOvertakesAnotherIsLostWithIt) {
   LevelZeroExecutes(queue, 1, &list);
   LevelZeroExecuted(1, &list, 1);
   Finish(event);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.works.size(), 1);
   LevelZeroListIsEmptied(list, 1);
 }
@@ -330,7 +345,7 @@ TEST_F(LevelZero, AfterHalfATurnOfTheClockNothingIsKnown) {
   const uint64_t begin_ns = syncline_clock_ns();
   while (syncline_clock_ns() < begin_ns + kMask * kTickNs / 2) {
   }
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 1);
   EXPECT_THAT(here_.works, IsEmpty());
 }
@@ -355,7 +370,7 @@ TEST_F(LevelZero, EventsOfOtherProcessesAreLeftAlone) {
   ze_command_list_handle_t list = List(true);
   Append(list, &shared);
   shared.alive = 0;  // who asks for it now is found out
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 1);
   LevelZeroEventEnds(AsEvent(&shared), 1);
   LevelZeroLeavesPool(pool, 0);
@@ -369,7 +384,7 @@ TEST_F(LevelZero, TimesOutsideOfTheCallAreLost) {
   stale.begin_ns -= 5'000'000;
   stale.end_ns -= 5'000'000;
   Append(list, &stale);
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.lost, 1);
   EXPECT_THAT(here_.works, IsEmpty());
 }
@@ -386,7 +401,7 @@ TEST_F(LevelZero, WorkIsToldInTheDevicesOrder) {
     events[i].end_ns = events[i].begin_ns + 1'000;
     events[i].is_set = 1;
   }
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   ASSERT_EQ(here_.works.size(), events.size());
   for (size_t i = 1; i < events.size(); ++i) {
     EXPECT_GE(here_.works[i].begin_ns, here_.works[i - 1].end_ns) << i;
@@ -406,7 +421,7 @@ TEST_F(LevelZero, WhatFollowsDirectlyDoesNotOverlapThoughTheClocksAreComparedAne
     while (syncline_clock_ns() < at_ns) {
     }
     event.is_set = 1;
-    LevelZeroRead();
+    Read();
   }
   compared_wrong = false;
   ASSERT_EQ(here_.works.size(), events.size());
@@ -414,6 +429,32 @@ TEST_F(LevelZero, WhatFollowsDirectlyDoesNotOverlapThoughTheClocksAreComparedAne
     EXPECT_GE(here_.works[i].begin_ns, here_.works[i - 1].end_ns) << i;
     EXPECT_LT(here_.works[i].begin_ns, here_.works[i - 1].end_ns + 10'000) << i;
   }
+}
+
+TEST_F(LevelZero, WhatEndsDuringAReadIsToldAfterWhatCameBefore) {
+  ze_command_list_handle_t list = List(true);
+  std::vector<Event> events(2);
+  for (Event& event : events) Append(list, &event);
+  // The first of the two that is asked still runs then, and is over before the other one is asked.
+  std::vector<Event*> order;
+  asked = [&](Event* event) {
+    if (!order.empty()) return;
+    Event* const other = event == &events[0] ? &events[1] : &events[0];
+    order = {event, other};
+    const uint64_t asked_ns = syncline_clock_ns();
+    while (syncline_clock_ns() < asked_ns + 2'000) {  // or it ended before it was appended
+    }
+    Finish(event);
+    Finish(other);
+    event->begin_ns = (event->end_ns -= 1'000);
+  };
+  EXPECT_EQ(LevelZeroRead(), 2);
+  EXPECT_THAT(here_.works, IsEmpty());
+  asked = nullptr;
+  while (LevelZeroRead() > 0) {  // until the clocks' bound is past, too
+  }
+  ASSERT_EQ(here_.works.size(), 2);
+  EXPECT_LT(here_.works[0].begin_ns, here_.works[1].begin_ns);
 }
 
 TEST_F(LevelZero, ThreadsDoNotDisturbEachOther) {
@@ -438,7 +479,7 @@ TEST_F(LevelZero, ThreadsDoNotDisturbEachOther) {
   for (std::thread& thread : threads) thread.join();
   stop = true;
   reader.join();
-  EXPECT_EQ(LevelZeroRead(), 0);
+  EXPECT_EQ(Read(), 0);
   EXPECT_EQ(here_.works.size() + here_.lost, 6'000);
 }
 
