@@ -104,7 +104,7 @@ void SoftwareWatch::Count(int64_t now_ns, int64_t used_ns) {
   records_ += work.notes + 2 * work.switches;
   ++turns_;
   watched_.watched_ns += passed_ns;
-  watched_.until_ns = now_ns + options_.time_shift_ns;
+  watched_.until_ns = now_ns;
   watched_.cost_ns += static_cast<int64_t>(work.faults) * cost_.fault_ns +
                       static_cast<int64_t>(work.notes) * cost_.note_ns +
                       static_cast<int64_t>(work.switches) * cost_.switch_ns;

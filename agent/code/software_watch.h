@@ -47,6 +47,8 @@ class SoftwareWatch {
   // `thread`: the number of its line. What the thread does is watched from Enable() on. An error:
   // it is not watched.
   absl::Status Add(uint32_t thread, int32_t pid, int32_t tid);
+  // `now_ns`, of all calls: of the agent's CLOCK_MONOTONIC, to which `time_shift_ns` brings
+  // records.
   void Enable(int64_t now_ns);
   // Takes what came since the last call; `used_ns`: processor time of all threads since then.
   void Turn(int64_t now_ns, int64_t used_ns, std::string* text);

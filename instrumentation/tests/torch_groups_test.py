@@ -112,7 +112,7 @@ class ProcessGroups(TorchProgram):
                     pass
             """
         )
-        spans = Spans(self, self.record())
+        spans = Spans(self, self.record(lambda: self.recorded() >= 4000))
         self.end(process)
         around = {}
         for _, domain, name, outer, _, _ in spans.done:

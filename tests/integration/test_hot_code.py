@@ -21,6 +21,7 @@ FAULTS = "/opt/hot/faults"
 FAULT_TASKS = ("fault", "read", "sleep", "plain")
 FAULT_COUNTS = ("calls", "minor_faults", "blocked", "preempted")
 SECONDS = 8
+SLACK_NS = 500_000_000  # from the begin of the window until all is watched
 FUNCTIONS = ("burn_outside", "burn_alpha_one", "burn_alpha_two", "burn_beta", "sched_yield")
 # Five standard deviations of a share: wrong once in a million runs.
 DEVIATIONS = 5
@@ -290,7 +291,9 @@ def check_software(hot, witness, expected):
     """Of each call, as the program counts them. expected: {task: kinds that must be there}"""
     (node,) = hot["software"]["nodes"]
     print(f"table of {node['table_ns'] / 1e6} ms, cost {node['cost_ns'] / 1e6} ms")
-    assert node["watched_ns"] == node["window_ns"], node
+    # A slow machine ends it where it costs too much; the table is of the time before that.
+    watched_to_end = node["watched_ns"] == node["window_ns"]
+    assert watched_to_end or node["table_ns"] <= node["watched_ns"] + SLACK_NS, node
     tasks = {task["name"]: task for task in hot["software"]["tasks"]}
     for name, kinds in expected.items():
         calls = tasks[name]["calls"]

@@ -179,8 +179,10 @@ def test_small_collectives_are_said_with_what_joining_them_saves(fleet, answers)
     small = told["critical_path"]["small_collectives"]
     assert 18 <= small["count"] <= 21 and small["largest_bytes"] == 8192, small
     saved = small["saved_ns"]
-    # The calls between them are saved as well.
-    assert saved["est"] / 1e6 < before_ms - after_ms + NEAR_BOTH_MS, (small, before_ms, after_ms)
+    # The calls between them are saved as well. Twenty collectives take what the machine makes of
+    # them, and it is not the same machine in both recordings.
+    near = max(NEAR_BOTH_MS, 0.15 * before_ms)
+    assert saved["est"] / 1e6 < before_ms - after_ms + near, (small, before_ms, after_ms)
     assert saved["est"] / 1e6 > (before_ms - after_ms) / 3, (small, before_ms, after_ms)
     assert joined["critical_path"]["small_collectives"] is None
     text = " ".join(fleet.syncline("why", run).stdout.split())
