@@ -66,7 +66,7 @@ void AddIdentity(CLI::App* command, const std::shared_ptr<LaunchArguments>& argu
                     "(experimental). High overhead: see docs/pytorch.md");
   command->add_flag("--devices", arguments->options.devices,
                     "Also record what devices do in programs without a framework: OpenCL, CUDA, "
-                    "Level Zero. PyTorch's own: --kineto. See docs/devices.md");
+                    "ROCm, Level Zero. PyTorch's own: --kineto. See docs/devices.md");
   command->add_flag("--nccl", arguments->options.nccl,
                     "Also record when GPUs work at the collectives of NCCL (2.28 to 2.30) or RCCL: "
                     "whom ranks wait for. No profiler is needed. See docs/nccl.md");

@@ -154,7 +154,10 @@ namespace {
 std::vector<std::string> Preloads(const RunOptions& options, const RunPlace& place) {
   std::vector<std::string> libraries;
   if (options.messages) libraries.push_back((place.library_directory / kPreloadFile).string());
-  if (options.devices) libraries.push_back((place.library_directory / kLevelZeroFile).string());
+  if (options.devices) {
+    libraries.push_back((place.library_directory / kLevelZeroFile).string());
+    libraries.push_back((place.library_directory / kRocmFile).string());
+  }
   return libraries;
 }
 
@@ -342,8 +345,9 @@ absl::StatusOr<int> ExecTraced(const RunOptions& options, const Environment& cur
   if (const auto preload = plan.set.find(kPreloadVariable); preload != plan.set.end()) {
     const absl::Status tried = TryPreload(preload->second);
     if (!tried.ok()) {
-      Warn(absl::StrCat(options.devices ? "messages and Level Zero's devices" : "messages",
-                        " are not recorded (", kPreloadVariable, "): ", tried.message()));
+      Warn(absl::StrCat(
+          options.devices ? "messages, and devices by ROCm and Level Zero," : "messages",
+          " are not recorded (", kPreloadVariable, "): ", tried.message()));
       plan.set.erase(preload);
     }
   }

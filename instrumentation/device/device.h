@@ -5,6 +5,8 @@
  * opencl.c  libsyncline_opencl.so, a layer of OpenCL's loader (OPENCL_LAYERS)
  * cuda.c    libsyncline_cuda.so, which the CUDA driver loads (CUDA_INJECTION64_PATH)
  * level_zero.c  libsyncline_level_zero.so, which is preloaded (LD_PRELOAD)
+ * rocm_tool.c  libsyncline_rocm_tool.so, a tool of rocprofiler-sdk; rocm.c, which is preloaded,
+ *           brings it in
  * nccl.c    libsyncline_nccl.so, a profiler plugin of NCCL and RCCL (NCCL_PROFILER_PLUGIN)
  *
  * Threads: any. Not for signal handlers: neither of these libraries is called in one.

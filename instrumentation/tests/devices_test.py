@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What devices do, recorded for real: OpenCL on a driver for CPUs, CUDA and Level Zero on drivers
-of the tests'.
+"""What devices do, recorded for real: OpenCL on a driver for CPUs, CUDA, Level Zero and ROCm on
+drivers of the tests'.
 
-Usage: devices_test.py BUILD_DIRECTORY (opencl | cuda | level_zero)
+Usage: devices_test.py BUILD_DIRECTORY (opencl | cuda | level_zero | rocm)
 """
 
 import collections
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ from lttng_fixture import SKIPPED, enter_namespaces
 BUILD = os.path.abspath(sys.argv[1])
 SYNCLINE = os.path.join(BUILD, "bin", "syncline")
 FAKES = os.path.join(BUILD, "tests", "fake_cuda")
+FAKE_ROCM = os.path.join(BUILD, "tests", "fake_rocm")
+TORCH = os.path.join(FAKES, "libtorch_fake.so")
 INCOMPLETE = 3
 COMMANDS_OF_STEP = 4  # of a thread, in both programs
 LATE_NS = 300_000_000  # between what a device did and the end of a recording: none is lost before
@@ -212,7 +215,7 @@ def cuda(work):
         assert device["unfinished"] == lost, (device["unfinished"], lost)
     (run,) = cuda_run(work, "busy", {"FAKE_CUPTI_BUSY": "1"})
     assert "another tool uses it" in losses(run)
-    (run,) = cuda_run(work, "torch", arguments=[os.path.join(FAKES, "libtorch_fake.so")])
+    (run,) = cuda_run(work, "torch", arguments=[TORCH])
     assert "left to the profiler of the program's framework" in losses(run)
     only_driver = os.path.join(work, "driver")
     os.makedirs(only_driver)
@@ -270,15 +273,121 @@ def level_zero(work):
     assert "whose time is not known" in losses(run), losses(run)
     run = level_zero_run(work, "off", {"ZE_ENABLE_TRACING_LAYER": "0"})
     assert "tracing layer is off" in losses(run)
-    run = level_zero_run(work, "torch", arguments=[os.path.join(FAKES, "libtorch_fake.so")])
+    run = level_zero_run(work, "torch", arguments=[TORCH])
     assert "left to the profiler of the program's framework" in losses(run)
+
+
+def rocm_run(work, name, place=FAKE_ROCM, environment=None, arguments=(), recordings=1):
+    folder = os.path.join(work, name)
+    os.makedirs(folder)
+    words = [SYNCLINE, "run", "--devices", "--", os.path.join(FAKE_ROCM, "rocm_program"), folder]
+    environment = {"LD_LIBRARY_PATH": place, **(environment or {})}
+    program = started([*words, *arguments], folder, environment)
+    runs = []
+    for number in range(recordings):
+        runs.append(os.path.join(folder, f"run{number}"))
+        syncline("record", "--for", "1s", "--out", runs[-1])
+    stop(folder, [program])  # it was not aborted
+    return runs
+
+
+def check_rocm(run):
+    pairs, lost = check_events(events(run))
+    (of,) = pairs.values()
+    assert len(of) > 200 and lost < len(of) / 4, (len(of), lost)
+    wanted = {"copy host to device": "step", "copy device to host": "step"}
+    for thread in "01":
+        wanted |= {f"multiply_{thread}": "multiply", f"add_{thread}": "add"}
+    found = spans(run, run + "-out")
+    kernels = [span for span in found if "_" in span[2]]
+    check_lanes(kernels)
+    odd = collections.Counter()
+    for _, lane, name, begin, end, task in found:
+        name = name.split("(")[0]  # one is mangled
+        if task != wanted[name]:
+            odd[name] += 1
+            assert task is None, (name, task)
+        if name in ("multiply_0", "add_0"):
+            assert lane.endswith("queue 1") or lane.endswith("queue 2"), lane
+        length = {"multiply": 300, "add": 100}.get(name.split("_")[0], end - begin)
+        assert abs(end - begin - length) < 0.01, (name, end - begin)
+    # Only those of a step that was open when the recording began.
+    assert all(count <= 2 for count in odd.values()), odd
+    lanes = {name.split("(")[0]: lane for _, lane, name, *_ in found}
+    assert set(lanes) == set(wanted), lanes
+    assert lanes["multiply_0"] == lanes["add_0"] != lanes["multiply_1"] == lanes["add_1"], lanes
+    copies = [lanes[name].split(" · ") for name in sorted(wanted) if name.startswith("copy")]
+    assert copies == [["GPU 1", "copies to the host"], ["GPU 1", "copies to the device"]], copies
+    (device,) = json.loads(syncline("report", run, "--json"))["devices"]
+    assert device["device"] == "GPU 1" and len(device["steps"]) > 20, device["device"]
+    assert device["unfinished"] == lost, (device["unfinished"], lost)
+    assert device["without_launch"] == 0, device["without_launch"]
+    moved = {e["fields"]["bytes"] for e, _ in of if e["fields"]["kind"] == 2}
+    assert moved == {4096, 64}, moved
+
+
+def rocm_late(work):
+    """The program uses ROCm from the middle of a recording on, and ends before it does."""
+    folder = os.path.join(work, "late")
+    os.makedirs(folder)
+    words = [SYNCLINE, "run", "--devices", "--", os.path.join(FAKE_ROCM, "rocm_program"), folder]
+    program = started([*words, "late"], folder, {"LD_LIBRARY_PATH": FAKE_ROCM})
+    run = os.path.join(folder, "run")
+    recording = subprocess.Popen([SYNCLINE, "record", "--for", "4s", "--out", run])
+    time.sleep(2)
+    open(os.path.join(folder, "go"), "w").close()
+    time.sleep(1)
+    stop(folder, [program])
+    assert recording.wait(60) == 0
+    pairs, lost = check_events(events(run))
+    assert len(next(iter(pairs.values()), [])) > 100, pairs
+    # At the program's end it is recorded what was done until then.
+    assert lost <= 2 * COMMANDS_OF_STEP, lost
+    assert json.loads(syncline("report", run, "--json"))["complete"]
+
+
+def rocm(work):
+    for run in rocm_run(work, "both", recordings=2):
+        check_rocm(run)
+    for run in rocm_run(work, "old", environment={"FAKE_ROCM_VERSION": "600"}):
+        check_rocm(run)
+    (run,) = rocm_run(work, "older", environment={"FAKE_ROCM_VERSION": "400"})
+    assert "it is older than 0.5" in losses(run)
+    (run,) = rocm_run(work, "refuses", environment={"FAKE_ROCM_REFUSES": "1"})
+    assert "it does not begin to record" in losses(run)
+    # Where the runtime asks for no tool there may be nothing to record, and nothing is said.
+    (run,) = rocm_run(work, "deaf", environment={"FAKE_ROCM_DEAF": "1"})
+    assert json.loads(syncline("report", run, "--json"))["complete"]
+    rocm_late(work)
+    (run,) = rocm_run(work, "tools", environment={"HSA_TOOLS_LIB": "libolder.so"})
+    assert "another tool uses ROCm's runtime" in losses(run)
+    (run,) = rocm_run(work, "loses", environment={"FAKE_ROCM_LOSES": "1"})
+    counts = [e["fields"]["count"] for e in events(run) if e["event"] == "syncline_device:lost"]
+    assert counts == [7], counts  # the SDK's count goes on, and is not added up
+    (run,) = rocm_run(work, "torch", arguments=[TORCH])
+    assert "left to the profiler of the program's framework" in losses(run)
+    # Its framework brings in the SDK, which looks into our library, too.
+    theirs = {"LD_PRELOAD": TORCH, "FAKE_ROCM_IS_THEIRS": "1"}
+    (run,) = rocm_run(work, "theirs", environment=theirs)
+    assert "left to the profiler of the program's framework" in losses(run)
+    another = {"ROCPROFILER_REGISTER_LIBRARY": TORCH, "FAKE_ROCM_IS_THEIRS": "1"}
+    (run,) = rocm_run(work, "another", environment=another)
+    assert "another one is named (ROCPROFILER_REGISTER_LIBRARY)" in losses(run)
+    # A runtime without its SDK aborts a program in which it finds a tool.
+    without = os.path.join(work, "without")
+    os.makedirs(without)
+    for name in ("libhsa-runtime64.so.1", "librocprofiler-register.so.0"):
+        shutil.copy(os.path.join(FAKE_ROCM, name), without)
+    (run,) = rocm_run(work, "alone", place=without)
+    assert "no librocprofiler-sdk.so can be loaded" in losses(run)
 
 
 def main():
     enter_namespaces()
     with tempfile.TemporaryDirectory(prefix="syncline-devices-") as work:
         os.environ["SYNCLINE_DATA_DIR"] = os.path.join(work, "data")
-        {"opencl": opencl, "cuda": cuda, "level_zero": level_zero}[sys.argv[2]](work)
+        tests = {"opencl": opencl, "cuda": cuda, "level_zero": level_zero, "rocm": rocm}
+        tests[sys.argv[2]](work)
     print("ok")
 
 

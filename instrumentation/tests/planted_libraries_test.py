@@ -17,7 +17,12 @@ import unittest
 
 LIBRARIES = []
 GLIBC_MAX = (2, 28)
-PRELOADED = {"libsyncline_net.so", "libsyncline_block.so", "libsyncline_level_zero.so"}
+PRELOADED = {
+    "libsyncline_net.so",
+    "libsyncline_block.so",
+    "libsyncline_level_zero.so",
+    "libsyncline_rocm.so",
+}
 GLIBC_MAX_PRELOADED = (2, 17)
 NEEDED = {
     "libc.so.6",
@@ -47,6 +52,8 @@ EXPORTS = {
         "clDeinitLayer",
     },
     "libsyncline_provider.so": {"syncline_emit", "syncline_emit_canary"},
+    "libsyncline_rocm.so": set(),
+    "libsyncline_rocm_tool.so": {"rocprofiler_configure", "syncline_rocm_start"},
 }
 
 
