@@ -27,6 +27,9 @@ recorded and judged by `syncline why`. The label is then compared with the verdi
                  no core that nobody uses, so it runs in a group at the kernel's idle policy
   prefetched     its loader is slow, but a worker loads ahead
 
+Where COST is said for a fault that can be taken away, that is done, eight times in turn while the
+job is recorded further: what COST says beside what removal gives.
+
 Exits 0 only when no verdict was wrong, nobody was named in healthy runs and decoys, every run was
 answered, and at most one fault in 16 was missed.
 """
@@ -52,6 +55,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, REPOSITORY)
 
 from scripts.corpus_labels import KINDS, STALLS, Label, judge, labels  # noqa: E402  (path is set)
+from scripts.corpus_removal import removal, say_removals  # noqa: E402
 from tests.integration.fleet import Fleet  # noqa: E402
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
 
@@ -61,6 +65,10 @@ IN_THE_JOB = (
     *("sleep", "denormal", "batch", "prefetched"),
 )
 FROM_THE_BEGIN = (*IN_THE_JOB, "isa", "memory")
+HAVE_COSTS = ("quota", "thief", "loader", "gc", "storage")
+PHASES = 8  # every second one without the fault
+PHASE_S = 2.5
+BEGUN_S = 2.5  # until a recording has certainly begun
 # What malloc does with memory that is freed.
 KEEPS = ("MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_MMAP_THRESHOLD_=33554432")
 GIVES_BACK = ("MALLOC_MMAP_THRESHOLD_=4194304",)
@@ -69,8 +77,8 @@ PYTHON = "/opt/torch/bin/python"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 ELSEWHERE = 0.06  # of a core, for what else runs on it: the agent, LTTng, the kernel
 WINDOW_S = 12
-REPORT_EVERY = 10  # steps between lines of the job's log
-WARM_LINES = 3  # of the log, until the job runs evenly
+REPORT_EVERY = 5  # steps between lines of the job's log
+WARM_LINES = 6  # of the log, until the job runs evenly
 START_LIMIT_S = 90
 FIRST_PORT = 2300
 STEP_LINE = re.compile(r"step (\d+): .* ([0-9.]+) ms a step")
@@ -90,6 +98,7 @@ class Training:
     def __init__(self, bed, groups, work, number, label, usual):
         self.bed, self.groups, self.label, self.usual = bed, groups, label, usual
         self.port = FIRST_PORT + number
+        self.with_fault = True  # of one in the job
         self.logs = [os.path.join(work, f"{number}.rank{rank}.log") for rank in range(2)]
         self._processes = []
 
@@ -184,6 +193,36 @@ class Training:
                 stack.enter_context(faults.Thief(host, share, PYTHON, group=group))
             yield
 
+    def turn(self, with_fault):
+        """A fault in the job goes, or comes back. Signals are not queued: one at a time."""
+        if self.with_fault == with_fault:
+            return
+        self.with_fault = with_fault
+        for pid in self.groups.processes(self.label.rank):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"train.py" in file.read():
+                    os.kill(pid, signal.SIGUSR1)
+
+    @contextlib.contextmanager
+    def phase(self, with_fault):
+        """With the fault, or without."""
+        if self.label.kind in IN_THE_JOB:
+            self.turn(with_fault)
+            yield
+        elif with_fault:
+            with self.fault():
+                yield
+            self.groups.unlimited()
+        else:
+            yield
+
+    def mean_ms(self, seconds):
+        """The mean step; of a line's steps some may have been before."""
+        self.await_lines(1)
+        lines = len(self.lines())
+        time.sleep(seconds)
+        return statistics.fmean(ms for _, ms in self.lines()[lines:] or [(0, 0)])
+
     def measure(self, seconds):
         """What the job is like by now, as Usual."""
         lines = len(self.lines())
@@ -223,6 +262,7 @@ class Corpus:
         self._starts = 0
         self.usual = {}  # by compute threads
         self.results = []
+        self.removals = []
 
     def training(self, label):
         self._starts += 1
@@ -251,18 +291,51 @@ class Corpus:
                 lines = len(job.lines())
                 answer, took_s = self.why(run)
                 step_ms = statistics.median(ms for _, ms in job.lines()[lines:] or [(0, 0)])
-        outcome = judge(label, answer)
+            job.groups.unlimited()
+            outcome = judge(label, answer)
+            compared = label.kind in HAVE_COSTS and outcome.judgement == "right"
+            removed = removal(self.phases(job), answer) if compared and not outcome.also else None
+        self.removals += [removed] if removed else []
         lead = share_of_lead(answer)
         self.results.append((label, outcome))
         said = outcome.said + (f" (also {outcome.also})" if outcome.also else "")
         measured = "" if lead is None else f", lead {100 * lead:.0f} %"
+        if removed:
+            measured += ", removal gives {removed_ms:.1f} ± {half_ms:.1f} ms".format(**removed)
+            measured += " (COST {said_ms:.1f} [{lo_ms:.1f}, {hi_ms:.1f}])".format(**removed)
         print(
             f"{number:3} {outcome.judgement:10} {str(label):42} {said:30} "
             f"{step_ms:6.1f} ms a step{measured}, answer {took_s - WINDOW_S:.1f} s after the "
             f"window, run {time.monotonic() - begin:.0f} s",
             flush=True,
         )
-        self.keep(run, number, label, outcome, answer, step_ms)
+        self.keep(run, number, label, outcome, answer, {"step_ms": step_ms, "removal": removed})
+
+    def phases(self, job):
+        """The mean step in each phase, while all of them are recorded: that takes time, too."""
+        run = os.path.join(self.work, f"phases-{time.monotonic_ns()}")
+        command = ["syncline", "record", *self.fleet.fleet_arguments(), "--out", run]
+        recording = subprocess.Popen(
+            [*command, "--for", f"{round(2 * PHASES * PHASE_S)}s"],
+            env=self.fleet.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            time.sleep(BEGUN_S)
+            # Off, on, on, off, ...: a job that becomes slower and slower adds nothing.
+            means = []
+            for number in range(PHASES):
+                with job.phase(with_fault=number % 4 in (1, 2)):
+                    means.append(job.mean_ms(PHASE_S))
+            if recording.poll() is not None:
+                raise TestbedError(f"it was not recorded meanwhile: exit {recording.returncode}")
+        finally:
+            recording.terminate()
+            recording.wait()
+            shutil.rmtree(run, ignore_errors=True)
+        return means
 
     def why(self, run):
         """The answer's JSON, or None, and how long it took."""
@@ -285,12 +358,12 @@ class Corpus:
         print(done.stderr + done.stdout, file=sys.stderr)
         return None, took_s
 
-    def keep(self, run, number, label, outcome, answer, step_ms):
+    def keep(self, run, number, label, outcome, answer, measured):
         facts = {
             "run": number,
             "label": dataclasses.asdict(label),
             "usual_step_ms": self.usual[label.threads].step_ms,
-            "step_ms": step_ms,
+            **measured,
             "outcome": dataclasses.asdict(outcome),
             "answer": answer,
         }
@@ -376,6 +449,7 @@ def walk(options, work):
             return corpus.results, False
         finally:
             corpus.fleet.fab("down", check=False)
+        say_removals(corpus.removals)
         return corpus.results, True
 
 

@@ -16,6 +16,7 @@ Faults that hold a rank up (--dose is milliseconds a step):
   evaluation  it evaluates every --stall-every steps
   sleep       one of its operators sleeps
   denormal    one of its operators takes square roots of numbers so small that processors are slow
+SIGUSR1 takes the fault away, a second one gives it back, and so on.
 What looks like one of them, and is not:
   prefetched  its data loader is as slow, but a worker loads ahead: nobody waits for it
   batch       its batches are larger (--dose is a factor, e.g. 1.25)
@@ -25,6 +26,7 @@ import argparse
 import gc
 import mmap
 import os
+import signal
 import tempfile
 import time
 
@@ -44,27 +46,39 @@ FAULTS = (
 ENDLESS = 10**9  # samples: as good as no end, so that no step has the work of a new epoch
 
 
+class Switch:
+    """Whether the fault is there."""
+
+    def __init__(self):
+        self.on = True
+        signal.signal(signal.SIGUSR1, self._turn)
+
+    def _turn(self, *_):
+        self.on = not self.on
+
+
 class Digits(Dataset):
     """scikit-learn's bundled digits. A batch may take its time, as it would from slow storage."""
 
-    def __init__(self, slow_s=0.0, computes=False):
+    def __init__(self, slow_s=0.0, computes=False, switch=None):
         digits = load_digits()
         images = np.kron(digits.images / 16.0, np.ones((1, 2, 2)))[:, np.newaxis]
         self._pixels = images.astype(np.float32)
         self._images = torch.from_numpy(self._pixels)
         self._labels = torch.from_numpy(digits.target)
-        self._slow_s, self._computes = slow_s, computes
+        self._slow_s, self._computes, self._switch = slow_s, computes, switch
 
     def __len__(self):
         return len(self._labels)
 
     def __getitems__(self, indices):
+        slow_s = self._slow_s if self._switch is None or self._switch.on else 0.0
         if self._computes:
-            end = time.thread_time() + self._slow_s
+            end = time.thread_time() + slow_s
             while time.thread_time() < end:
                 np.sort(self._pixels[indices[0]], axis=None)  # decoding, augmentation, ...
-        elif self._slow_s:
-            time.sleep(self._slow_s)
+        elif slow_s:
+            time.sleep(slow_s)
         return [(self._images[index], self._labels[index]) for index in indices]
 
 
@@ -90,7 +104,8 @@ class Roots:
     def __init__(self, slow_s, source):
         count = torch.tensor([self._count_for(slow_s) if slow_s else 0])
         dist.broadcast(count, source)
-        self._values = torch.full((int(count),), self.SMALL if slow_s else self.USUAL)
+        self._usual = torch.full((int(count),), self.USUAL)
+        self._given = torch.full((int(count),), self.SMALL if slow_s else self.USUAL)
 
     def _count_for(self, slow_s):
         """How many take so much longer if they are small."""
@@ -105,20 +120,20 @@ class Roots:
         longer_s = min(once(small) for _ in range(20)) - min(once(usual) for _ in range(20))
         return max(1, round(count * slow_s / max(longer_s, 1e-6)))
 
-    def run(self):
-        torch.sqrt(self._values)
+    def run(self, faulty):
+        torch.sqrt(self._given if faulty else self._usual)
 
 
 class Network(nn.Module):
-    def __init__(self, sleep_s):
+    def __init__(self, sleep_s, switch):
         super().__init__()
-        self.sleep_s = sleep_s
+        self.sleep_s, self.switch = sleep_s, switch
         self.first = nn.Sequential(nn.Conv2d(1, 48, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
         self.second = nn.Sequential(nn.Conv2d(48, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2))
         self.classifier = nn.Sequential(nn.Linear(64 * 4 * 4, 256), nn.ReLU(), nn.Linear(256, 10))
 
     def forward(self, images):
-        features = Pass.apply(self.first(images), self.sleep_s)
+        features = Pass.apply(self.first(images), self.sleep_s if self.switch.on else 0.0)
         return self.classifier(torch.flatten(self.second(features), 1))
 
 
@@ -223,9 +238,9 @@ class Evaluation:
                         return
 
 
-def train(network, options, dose_s):
+def train(network, options, dose_s, switch):
     """Trains for ever; dose_s: {fault: seconds a step}, of this rank."""
-    dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes)
+    dataset = Digits(dose_s["loader"] or dose_s["prefetched"], options.loader_computes, switch)
     batch_size = round(BATCH_SIZE * options.dose) if dose_s["batch"] else BATCH_SIZE
     ahead = options.fault == "prefetched"  # on every rank: they differ in how slow it is
     torch.manual_seed(dist.get_rank())
@@ -248,18 +263,19 @@ def train(network, options, dose_s):
     dist.barrier()
     begin = time.monotonic()
     for step, (images, labels) in enumerate(loader, 1):
-        if storage:
+        if storage and switch.on:
             storage.read_for(dose_s["storage"])
         if roots:
-            roots.run()
+            roots.run(switch.on)
         optimizer.zero_grad()
         loss = loss_of(network(images), labels)
         loss.backward()
         optimizer.step()
-        callback.after_step()
-        if garbage and step % options.gc_every == 0:
+        if switch.on:
+            callback.after_step()
+        if garbage and switch.on and step % options.gc_every == 0:
             gc.collect()
-        if stall and step % options.stall_every == 0:
+        if stall and switch.on and step % options.stall_every == 0:
             stall.run()
         if step % options.report_every == 0:
             now = time.monotonic()
@@ -299,7 +315,9 @@ def main():
     torch.set_num_threads(options.threads)
     dist.init_process_group("gloo")
     torch.manual_seed(0)
-    train(DistributedDataParallel(Network(dose_s["sleep"])), options, dose_s)
+    switch = Switch()
+    network = DistributedDataParallel(Network(dose_s["sleep"], switch))
+    train(network, options, dose_s, switch)
 
 
 if __name__ == "__main__":
