@@ -33,6 +33,11 @@ struct ProcessUsage {
   // memory was measured to cost on its node; 0: it was not.
   std::optional<int64_t> minor_faults;
   int64_t page_ns = 0;
+  // Of the CPUs that its threads may use, all together, of this time: how long they did something,
+  // and how long they had something to do while a hypervisor ran something else. Both 0: not
+  // measured.
+  int64_t cpus_busy_ns = 0;
+  int64_t cpus_stolen_ns = 0;
   // Of the control groups that may limit its memory, the one that was full most often meanwhile.
   std::optional<FullGroup> full_group;
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.

@@ -112,6 +112,18 @@ struct ProcessSample {
   int64_t read_bytes = -1;
 };
 
+// Of the CPUs that the threads of a recorded process may use, all together: how long they did
+// something, and how long they had something to do while a hypervisor ran something else on the
+// processor (steal time). Since the process was found; in whole clock ticks. 0 where the kernel is
+// not told of it.
+struct StealSample {
+  uint32_t process = 0;
+  int64_t at_ns = 0;
+  int64_t until_ns = 0;
+  int64_t busy_ns = 0;
+  int64_t stolen_ns = 0;
+};
+
 // A time in which nothing was sampled though it should have been: the sampler stood still.
 struct Gap {
   int64_t begin_ns = 0;
@@ -135,6 +147,7 @@ struct Evidence {
   std::vector<MemorySample> memory_samples;     // by time
   std::vector<ProcessSample> process_samples;   // of those not recorded; by time
   std::vector<ProcessSample> recorded_samples;  // of those recorded, less often, without a CPU
+  std::vector<StealSample> steal_samples;       // by time
   std::vector<Gap> gaps;
   std::vector<Rate> rates;
   // What a page of memory costs on the node (docs/recording-format.md); 0: not measured.

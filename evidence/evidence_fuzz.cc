@@ -51,6 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(one.process < evidence->processes.size());
     RequireBracket(one);
   }
+  for (const auto& one : evidence->steal_samples) {
+    Require(one.busy_ns >= 0 && one.stolen_ns >= 0);
+    Require(one.process < evidence->processes.size());
+    RequireBracket(one);
+  }
   for (const auto& one : evidence->recorded_samples) {
     Require(one.read_bytes >= -1);
     Require(one.process < evidence->processes.size());

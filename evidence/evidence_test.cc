@@ -27,6 +27,7 @@ std::string Sample() {
   AppendRecorded(ProcessSample{0, 2003, 2013, 40'000'000, -1, 9, 4096}, &text);
   AppendRecorded(ProcessSample{0, 2503, 2513, 50'000'000, -1, 0, 0}, &text);
   AppendAllowed(0, 5, "0-3,8", &text);
+  Append(StealSample{0, 2600, 2610, 70'000'000, 30'000'000}, &text);
   Append(Gap{2000, 3000}, &text);
   AppendGroups(0, {1}, &text);
   AppendMemoryGroup(Group{2, "/job"}, &text);
@@ -81,6 +82,10 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->recorded_samples[3].read_bytes, 0);
   EXPECT_EQ(read->processes[0].allowed_count, 5);
   EXPECT_EQ(read->processes[0].allowed_cpus, "0-3,8");
+  ASSERT_EQ(read->steal_samples.size(), 1);
+  EXPECT_EQ(read->steal_samples[0].until_ns, 2610);
+  EXPECT_EQ(read->steal_samples[0].busy_ns, 70'000'000);
+  EXPECT_EQ(read->steal_samples[0].stolen_ns, 30'000'000);
   EXPECT_EQ(read->gaps[0].end_ns, 3000);
   EXPECT_EQ(read->rates[0].period_ns, 50'000'000);
   EXPECT_EQ(read->notes[0], "cannot read x\ny");
@@ -119,6 +124,10 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "u 0 1 2 3 4 -2\n"
                            "u 0 1 2 3 4 x\n"
                            "u 0 1 2 3 -4\n"
+                           "s 1 1 2 3 4\n"  // no such process
+                           "s 0 1 2 3\n"
+                           "s 0 1 2 3 -4\n"
+                           "s 0 1 2 3 4 5\n"
                            "A 0 4 0-3 x\n"
                            "A 1 4 =0-3\n"
                            "x\n\n"
@@ -126,7 +135,7 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 27);
+  EXPECT_EQ(read->damaged_lines, 31);
   EXPECT_EQ(read->thread_samples.size(), 3);
   EXPECT_EQ(read->page_ns, 1300);
   EXPECT_EQ(read->recorded_samples.size(), 4);

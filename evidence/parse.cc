@@ -48,6 +48,8 @@ class Parser {
         return TakeProcessSample(/*recorded=*/false, words);
       case 'u':
         return TakeProcessSample(/*recorded=*/true, words);
+      case 's':
+        return TakeStealSample(words);
       case 'A':
         return TakeAllowed(words);
       case 'K':
@@ -192,6 +194,16 @@ class Parser {
       if (sample.read_bytes < -1) words->Fail();
     }
     words->Keep(sample, recorded ? &evidence_.recorded_samples : &evidence_.process_samples);
+    return !words->wrong();
+  }
+
+  bool TakeStealSample(Words* words) {
+    StealSample sample;
+    sample.process = words->Index(evidence_.processes.size());
+    words->Bracket(&sample.at_ns, &sample.until_ns);
+    sample.busy_ns = words->Ns();
+    sample.stolen_ns = words->Ns();
+    words->Keep(sample, &evidence_.steal_samples);
     return !words->wrong();
   }
 

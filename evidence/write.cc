@@ -102,6 +102,12 @@ void Append(const ProcessSample& sample, std::string* out) {
   absl::StrAppend(out, " ", sample.cpu_ns, " ", sample.cpu, "\n");
 }
 
+void Append(const StealSample& sample, std::string* out) {
+  absl::StrAppend(out, "s ", sample.process, " ", sample.at_ns, " ", sample.until_ns, " ",
+                  sample.busy_ns);
+  absl::StrAppend(out, " ", sample.stolen_ns, "\n");
+}
+
 void Append(const Gap& gap, std::string* out) {
   absl::StrAppend(out, "H ", gap.begin_ns, " ", gap.end_ns, "\n");
 }

@@ -25,6 +25,7 @@ void Append(const ThreadSample& sample, std::string* out);
 void Append(const GroupSample& sample, std::string* out);
 void Append(const MemorySample& sample, std::string* out);
 void Append(const ProcessSample& sample, std::string* out);
+void Append(const StealSample& sample, std::string* out);
 void Append(const Gap& gap, std::string* out);
 void Append(const Rate& rate, std::string* out);
 // From here on `process` is in these groups.

@@ -29,7 +29,7 @@ RANK, ON_NS, EVENTS_AT_ON, SLOTS, SLOT_BYTES, SLOT_EVENTS = 56, 1800, 1832, 12, 
 NAMES_HEADER, NAME_RECORD = 16, struct.Struct("<IHBB")
 DOMAIN_KIND, TEXT_KIND = 1, 2
 # Lines of samples.txt that have times, and at which of their words these begin.
-TIMES = {"t": (2, 3), "g": (2, 3), "p": (2, 3), "u": (2, 3), "m": (2, 3), "H": (1, 2), "R": (1,)}
+TIMES = {letter: (2, 3) for letter in "tgpums"} | {"H": (1, 2), "R": (1,)}
 RUN_QUEUE, CPU = 5, 6  # words of a `t` line
 TICK_NS = 10_000_000  # of the processor time of other processes
 THIEF = "P 3 4000001 1 1 0 0 0 =thief"  # a process outside of the job

@@ -19,6 +19,11 @@ constexpr size_t kUserTime = 11;
 constexpr size_t kSystemTime = 12;
 constexpr size_t kThreads = 17;
 constexpr size_t kProcessor = 36;
+// Words of a CPU's line in /proc/stat, counted from 0 behind its name; the time of guests, which
+// comes behind these, is a part of `user`.
+constexpr size_t kIdle = 3;
+constexpr size_t kWaitingForStorage = 4;
+constexpr size_t kStolen = 7;
 
 // The next word of `*text`, which loses it; empty at the end.
 std::string_view NextWord(std::string_view* text, std::string_view blanks = " \t\n") {
@@ -80,6 +85,34 @@ bool IsBelow(std::string_view path, std::string_view root) {
 }
 
 }  // namespace
+
+std::map<uint32_t, CpuTimes> ParseCpuTimes(std::string_view text, int64_t ticks_per_second) {
+  constexpr std::string_view kCpu = "cpu";
+  std::map<uint32_t, CpuTimes> cpus;
+  if (ticks_per_second <= 0) return cpus;
+  while (text.starts_with(kCpu)) {  // their lines come first
+    std::string_view line = NextLine(&text);
+    const auto cpu = NumberOf(NextWord(&line).substr(kCpu.size()));
+    if (!cpu.has_value() || *cpu < 0 || *cpu > UINT32_MAX) continue;  // all of them together
+    CpuTimes times;
+    size_t field = 0;
+    for (; field <= kStolen; ++field) {
+      const auto ticks = NumberOf(NextWord(&line));
+      if (!ticks.has_value() || *ticks < 0) break;
+      const int64_t seconds = *ticks / ticks_per_second;
+      if (seconds > INT64_MAX / kNsPerSecond / 16) break;  // 18 years; up to eight are added up
+      const int64_t ns =
+          seconds * kNsPerSecond + *ticks % ticks_per_second * kNsPerSecond / ticks_per_second;
+      if (field == kStolen) {
+        times.stolen_ns = ns;
+      } else if (field != kIdle && field != kWaitingForStorage) {
+        times.busy_ns += ns;
+      }
+    }
+    if (field > kStolen) cpus.emplace(static_cast<uint32_t>(*cpu), times);
+  }
+  return cpus;
+}
 
 std::optional<SchedStat> ParseSchedStat(std::string_view text) {
   const auto on_cpu = NumberOf(NextWord(&text));

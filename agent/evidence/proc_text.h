@@ -5,6 +5,7 @@
 #define SYNCLINE_AGENT_EVIDENCE_PROC_TEXT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,14 @@ struct ProcStat {
   int64_t major_faults = 0;  // pages that had to come from storage
 };
 std::optional<ProcStat> ParseProcStat(std::string_view text, int64_t ticks_per_second);
+
+// /proc/stat, by CPU: how long it did something (for programs, the kernel, interrupts), and how
+// long it had something to do while a hypervisor ran something else on the processor (steal time).
+struct CpuTimes {
+  int64_t busy_ns = 0;
+  int64_t stolen_ns = 0;
+};
+std::map<uint32_t, CpuTimes> ParseCpuTimes(std::string_view text, int64_t ticks_per_second);
 
 // /proc/PID/task/TID/status: how often a thread left its processor because it waited for something,
 // and how often for another reason.

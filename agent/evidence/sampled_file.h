@@ -3,6 +3,7 @@
 #ifndef SYNCLINE_AGENT_EVIDENCE_SAMPLED_FILE_H_
 #define SYNCLINE_AGENT_EVIDENCE_SAMPLED_FILE_H_
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -23,8 +24,9 @@ class SampledFile {
   ~SampledFile();
 
   bool is_open() const { return fd_ >= 0; }
-  // What it says now, in `buffer`; empty: it says nothing (its thread has ended).
-  std::string_view Read(std::string* buffer) const;
+  // What it says now, in `buffer`; empty: it says nothing (its thread has ended). At most so many
+  // bytes: the usual number holds the longest file of one process.
+  std::string_view Read(std::string* buffer, size_t bytes_max = 2048) const;
 
  private:
   int fd_ = -1;

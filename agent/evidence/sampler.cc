@@ -41,7 +41,8 @@ Sampler::Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions op
     : directories_(std::move(directories)),
       clock_(clock),
       options_(std::move(options)),
-      memory_groups_(options_.groups_max) {}
+      memory_groups_(options_.groups_max),
+      steal_time_(options_.proc, options_.ticks_per_second) {}
 
 void Sampler::Note(const std::string& note) {
   if (notes_.size() < kNotesMax && notes_.insert(note).second) evidence::AppendNote(note, &text_);
@@ -179,10 +180,10 @@ void Sampler::FindAllowed(RecordedProcess* process) {
   if (online.has_value() && !online->empty()) {
     std::erase_if(cpus, [&](uint32_t cpu) { return !online->contains(cpu); });
   }
-  std::string list = CpuListOf(cpus);
-  if (cpus.empty() || list == process->allowed_cpus) return;
-  evidence::AppendAllowed(process->index, static_cast<uint32_t>(cpus.size()), list, &text_);
-  process->allowed_cpus = std::move(list);
+  if (cpus.empty() || cpus == process->allowed_cpus) return;
+  evidence::AppendAllowed(process->index, static_cast<uint32_t>(cpus.size()), CpuListOf(cpus),
+                          &text_);
+  process->allowed_cpus = std::move(cpus);
 }
 
 // nullopt: it has no count of throttling, so no quota either (a root, or no controller).
@@ -375,6 +376,7 @@ void Sampler::Round() {
   int64_t now_ns = clock_->MonotonicNs();
   ReadTasks(&now_ns);
   ReadRecorded(&now_ns);
+  ReadStealTime(&now_ns);
   ReadGroups(&now_ns);
   ReadOthers(&now_ns);
 }
@@ -427,6 +429,20 @@ void Sampler::ReadRecorded(int64_t* now_ns) {
     evidence::AppendRecorded(sample, &text_);
   }
   memory_groups_.Read(clock_, now_ns, &text_);
+}
+
+void Sampler::ReadStealTime(int64_t* now_ns) {
+  if (recorded_.empty() || !steal_time_.Read(clock_, now_ns)) return;
+  for (auto& [id, process] : recorded_) {
+    if (process.allowed_cpus.empty()) continue;
+    const CpuTimes grown = steal_time_.GrownOn(process.allowed_cpus);
+    process.cpu_times.busy_ns += grown.busy_ns;
+    process.cpu_times.stolen_ns += grown.stolen_ns;
+    evidence::Append(
+        evidence::StealSample{process.index, steal_time_.at_ns(), steal_time_.until_ns(),
+                              process.cpu_times.busy_ns, process.cpu_times.stolen_ns},
+        &text_);
+  }
 }
 
 void Sampler::ReadGroups(int64_t* now_ns) {

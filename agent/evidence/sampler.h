@@ -27,6 +27,7 @@
 #include "agent/evidence/process_tasks.h"
 #include "agent/evidence/runtime_directories.h"
 #include "agent/evidence/sampled_file.h"
+#include "agent/evidence/steal_time.h"
 #include "agent/host/process_table.h"
 #include "agent/probe/clock.h"
 #include "control_block/block_file.h"
@@ -75,8 +76,9 @@ class Sampler {
     std::vector<uint32_t> memory_groups;
     SampledFile stat;
     SampledFile io;
-    SeenTasks tasks;           // as the last search found them
-    std::string allowed_cpus;  // likewise
+    SeenTasks tasks;      // as the last search found them
+    CpuSet allowed_cpus;  // likewise
+    CpuTimes cpu_times;   // of these, since it was found
   };
   struct Task {
     uint32_t index = 0;   // of its line
@@ -127,6 +129,7 @@ class Sampler {
                           std::vector<uint32_t> groups);
   void ReadTasks(int64_t* now_ns);
   void ReadRecorded(int64_t* now_ns);
+  void ReadStealTime(int64_t* now_ns);
   void ReadGroups(int64_t* now_ns);
   void ReadOthers(int64_t* now_ns);
   void Note(const std::string& note);
@@ -143,6 +146,7 @@ class Sampler {
   std::map<TaskKey, Task> tasks_;
   std::map<std::string, GroupEntry> groups_;  // by directory
   MemoryGroups memory_groups_;
+  StealTime steal_time_;
   std::map<int32_t, Other> others_;  // by pid
   std::set<std::string> notes_;
   std::vector<std::string> complaints_;

@@ -216,6 +216,107 @@ TEST_F(SamplerTest, WhichCpusAProcessMayUseAreThoseOfAllItsThreadsThatAreOnline)
   EXPECT_EQ(evidence.processes[0].allowed_cpus, "0-2,6-7");
 }
 
+std::string CpuLine(int cpu, int64_t user, int64_t idle, int64_t stolen) {
+  return "cpu" + std::to_string(cpu) + " " + std::to_string(user) + " 1 2 " + std::to_string(idle) +
+         " 900 3 4 " + std::to_string(stolen) + " 50 60\n";
+}
+
+TEST_F(SamplerTest, StealTimeIsThatOfTheCpusThatAProcessMayUse) {
+  const std::string status = *ReadFile(proc_ / "1234/status");
+  Put(proc_ / "1234/status", status + "Cpus_allowed_list:\t0-1\n");
+  const std::string all = "cpu  9999 9 9 9 9 9 9 9 9 9\n";
+  Put(proc_ / "stat", all + CpuLine(0, 100, 100, 10) + CpuLine(1, 100, 100, 20) +
+                          CpuLine(2, 100, 100, 30) + "intr 1 2 3\n");
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  Put(proc_ / "stat", all + CpuLine(0, 130, 120, 15) + CpuLine(1, 110, 140, 27) +
+                          CpuLine(2, 150, 100, 130) + "intr 1 2 3\n");
+  sampler.Round();
+  clock_.SleepNs(500'000'000);
+  sampler.Round();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.steal_samples.size(), 2) << "twice a second";
+  EXPECT_EQ(evidence.steal_samples[0].stolen_ns, 0) << "since it was found";
+  EXPECT_EQ(evidence.steal_samples[1].busy_ns, 400'000'000);
+  EXPECT_EQ(evidence.steal_samples[1].stolen_ns, 120'000'000);
+  EXPECT_LT(evidence.steal_samples[0].at_ns, evidence.steal_samples[0].until_ns);
+  Put(proc_ / "1234/status", status + "Cpus_allowed_list:\t2\n");
+  sampler.Search();
+  Put(proc_ / "stat", all + CpuLine(0, 930, 120, 915) + CpuLine(2, 151, 100, 132));
+  clock_.SleepNs(500'000'000);
+  sampler.Round();
+  const evidence::Evidence moved = Parsed(&sampler);
+  ASSERT_EQ(moved.steal_samples.size(), 3);
+  EXPECT_EQ(moved.steal_samples[2].busy_ns, 410'000'000);
+  EXPECT_EQ(moved.steal_samples[2].stolen_ns, 140'000'000) << "it only grows";
+}
+
+// As after a virtual machine was moved to another host.
+TEST_F(SamplerTest, StealTimeThatJumpsIsNone) {
+  Put(proc_ / "1234/status", *ReadFile(proc_ / "1234/status") + "Cpus_allowed_list:\t0\n");
+  Put(proc_ / "stat", "");
+  Sampler sampler = Make();
+  for (const int64_t stolen : {100, 90'000, 90'010, 5, 15}) {
+    Put(proc_ / "stat", CpuLine(0, 100, 100, stolen));
+    sampler.Search();
+    sampler.Round();
+    clock_.SleepNs(500'000'000);
+  }
+  const evidence::Evidence evidence = Parsed(&sampler);
+  std::vector<int64_t> stolen_ms;
+  for (const auto& sample : evidence.steal_samples) {
+    stolen_ms.push_back(sample.stolen_ns / 1'000'000);
+  }
+  EXPECT_EQ(stolen_ms, (std::vector<int64_t>{0, 0, 100, 100, 200}));
+}
+
+// The kernel counts a theft when the CPU runs again.
+TEST_F(SamplerTest, StealTimeOfALongTheftCounts) {
+  Put(proc_ / "1234/status", *ReadFile(proc_ / "1234/status") + "Cpus_allowed_list:\t0\n");
+  Put(proc_ / "stat", "");
+  Sampler sampler = Make();
+  for (const int64_t stolen : {100, 100, 100, 230, 430}) {
+    Put(proc_ / "stat", CpuLine(0, 100, 100, stolen));
+    sampler.Search();
+    sampler.Round();
+    clock_.SleepNs(500'000'000);
+  }
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.steal_samples.size(), 5);
+  EXPECT_EQ(evidence.steal_samples[3].stolen_ns, 1'300'000'000);
+  EXPECT_EQ(evidence.steal_samples[4].stolen_ns, 1'300'000'000) << "2 s in 0.5 s";
+}
+
+TEST_F(SamplerTest, StealTimeIsKnownAfterYears) {
+  Put(proc_ / "1234/status", *ReadFile(proc_ / "1234/status") + "Cpus_allowed_list:\t0\n");
+  constexpr int64_t kTenYears = int64_t{10} * 365 * 86'400 * 100;  // ticks
+  Put(proc_ / "stat", CpuLine(0, kTenYears, kTenYears, kTenYears));
+  Sampler sampler = Make();
+  sampler.Search();
+  sampler.Round();
+  clock_.SleepNs(500'000'000);
+  Put(proc_ / "stat", CpuLine(0, kTenYears + 5, kTenYears, kTenYears + 7));
+  sampler.Round();
+  const evidence::Evidence evidence = Parsed(&sampler);
+  ASSERT_EQ(evidence.steal_samples.size(), 2);
+  EXPECT_EQ(evidence.steal_samples[1].busy_ns, 50'000'000);
+  EXPECT_EQ(evidence.steal_samples[1].stolen_ns, 70'000'000);
+}
+
+TEST_F(SamplerTest, WithoutStealTimeThereIsNoLineOfIt) {
+  Put(proc_ / "1234/status", *ReadFile(proc_ / "1234/status") + "Cpus_allowed_list:\t0\n");
+  for (const char* const stat : {"", "cpu  1 2 3 4 5 6 7 8\ncpu0 1 2 3 4 5 6 7\n", "nonsense\n",
+                                 "cpu0 1 2 3 4 -5 6 7 8\n", "cpux 1 2 3 4 5 6 7 8\n"}) {
+    Put(proc_ / "stat", stat);
+    Sampler sampler = Make();
+    sampler.Search();
+    sampler.Round();
+    EXPECT_TRUE(Parsed(&sampler).steal_samples.empty()) << stat;
+    text_.clear();
+  }
+}
+
 TEST_F(SamplerTest, AThreadOfGlooIsSampledAtOnce) {
   SetTask(1300, 7, 8);
   SetTask(1301, 7, 8);

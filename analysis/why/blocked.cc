@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/why/scheduled_taker.h"
+#include "analysis/why/steal.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -64,6 +65,18 @@ Turns TurnsOf(const BlockedInput& input) {
   return turns;
 }
 
+// Of a step.
+int64_t SleptIn(const Turns& turns, std::span<const Piece> pieces, size_t steps) {
+  int64_t slept_ns = 0;
+  for (const Turn* const turn : turns.all) {
+    if (turn->pause != Pause::kSlept && turn->pause != Pause::kUninterruptible) continue;
+    ForEachOwn(pieces, turn->from_ns(), turn->ready_from_ns(), [&](size_t i, int64_t inside_ns) {
+      if (pieces[i].step >= 0) slept_ns += inside_ns;
+    });
+  }
+  return slept_ns / static_cast<int64_t>(steps);
+}
+
 void CutTurns(std::span<const Turn* const> turns, std::vector<Piece>* pieces,
               std::vector<PartTable>* tables) {
   for (const Turn* const turn : turns) {
@@ -77,12 +90,17 @@ void CutTurns(std::span<const Turn* const> turns, std::vector<Piece>* pieces,
 
 // ---- by samples
 
+// By a signal or a debugger.
+bool IsStopped(char state) { return state == 'T' || state == 't'; }
+
 // How often samples in the judged steps find the driver so, by part.
 struct Found {
-  uint64_t asleep = 0;  // in own work; blocked or not
+  uint64_t own = 0;     // in own work
+  uint64_t asleep = 0;  // of that; blocked or not
   uint64_t blocked = 0;
   std::array<uint64_t, kParts> looked_at{};
   std::array<uint64_t, kParts> asleep_in{};
+  std::array<uint64_t, kParts> slept_in{};  // of that: not stopped
   std::array<uint64_t, kParts> blocked_in{};
 
   double Rate(const std::array<uint64_t, kParts>& found, Part part) const {
@@ -92,6 +110,16 @@ struct Found {
   }
   double Blocked(Part part) const { return Rate(blocked_in, part); }
   double Asleep(Part part) const { return Rate(asleep_in, part); }
+  // Of a step's own work, by how often it was found so.
+  double TimeNs(const std::array<uint64_t, kParts>& found, std::span<const Piece> pieces,
+                size_t steps) const {
+    double time_ns = 0;
+    for (const Piece& piece : pieces) {
+      if (piece.step < 0 || !piece.own_work()) continue;
+      time_ns += Rate(found, piece.part) * static_cast<double>(piece.length_ns());
+    }
+    return time_ns / static_cast<double>(steps);
+  }
 };
 
 Found FoundIn(std::span<const Reading> readings, std::span<const Piece> pieces) {
@@ -105,8 +133,10 @@ Found FoundIn(std::span<const Reading> readings, std::span<const Piece> pieces) 
     const uint64_t blocked = reading.state == kBlockedState ? 1 : 0;
     ++found.looked_at[part];
     found.asleep_in[part] += asleep;
+    found.slept_in[part] += IsStopped(reading.state) ? 0 : asleep;
     found.blocked_in[part] += blocked;
     if (!piece->own_work()) continue;
+    ++found.own;
     found.asleep += asleep;
     found.blocked += blocked;
   }
@@ -116,29 +146,60 @@ Found FoundIn(std::span<const Reading> readings, std::span<const Piece> pieces) 
 // Own work between two readings, and how much of it the driver slept: neither ran nor was ready to.
 struct Slept {
   OwnInterval interval;
-  double asleep_ns = 0;
-  double judged = 0;  // of the interval, the part in judged steps
+  double asleep_ns = 0;  // at first what counters leave: that, and what a hypervisor took
+  double judged = 0;     // of the interval, the part in judged steps
+  Stolen stolen;         // of the interval
 };
 
-// Between the readings, in order. Time in which it was ready is booked when it runs again, and
-// looks like sleep until then: an interval with less than none is one with that before.
-std::vector<Slept> SleepOf(const RankSamples& samples, const Found& found,
-                           std::span<const Piece> pieces) {
-  std::vector<Slept> slept;
+// Between the readings, in order.
+std::vector<Slept> LeftOf(const RankSamples& samples, const Found& found,
+                          std::span<const Piece> pieces, const CpuSteal& steal) {
+  std::vector<Slept> left;
   for (size_t i = 1; i < samples.driver.size(); ++i) {
     const Reading& before = samples.driver[i - 1];
     const Reading& now = samples.driver[i];
-    Slept one{{before.at_ns, now.at_ns}, 0, samples.growths[i - 1].judged};
+    Slept one{{before.at_ns, now.at_ns}, 0, samples.growths[i - 1].judged, {}};
     int64_t own_ns = 0;
     ForEachOwn(pieces, before.at_ns, now.at_ns,
                [&](size_t, int64_t inside_ns) { own_ns += inside_ns; });
     // A driver also runs a little while it waits for others.
     const double in_waits_ns = (1 - found.Asleep(Part::kWaitAndTransfer)) *
                                static_cast<double>(one.interval.length_ns() - own_ns);
+    const int64_t ran_ns = now.on_cpu_ns - before.on_cpu_ns;
+    const int64_t queued_ns = now.run_queue_ns - before.run_queue_ns;
     one.asleep_ns =
-        static_cast<double>(own_ns - (now.on_cpu_ns - before.on_cpu_ns) -
-                            (now.run_queue_ns - before.run_queue_ns)) +
+        static_cast<double>(own_ns - ran_ns - queued_ns) +
         (found.looked_at[static_cast<size_t>(Part::kWaitAndTransfer)] > 0 ? in_waits_ns : 0);
+    if (steal.known()) {
+      one.stolen = {
+          steal.LostIn(one.interval, static_cast<double>(ran_ns), static_cast<double>(queued_ns)),
+          steal.MostIn(one.interval)};
+    }
+    left.push_back(one);
+  }
+  return left;
+}
+
+// `found_ns`: how long it slept in all judged steps, by how often samples find it so; nullopt: they
+// do not tell.
+void TakeOffStolen(std::optional<double> found_ns, std::vector<Slept>* slept) {
+  double left_ns = 0;
+  Stolen stolen;
+  for (const Slept& one : *slept) {
+    left_ns += one.asleep_ns * one.judged;
+    stolen.likely_ns += one.stolen.likely_ns * one.judged;
+    stolen.most_ns += one.stolen.most_ns * one.judged;
+  }
+  if (stolen.most_ns <= 0) return;
+  const double taken_ns = std::max(0.0, left_ns) - SleptOf(left_ns, stolen, found_ns);
+  for (Slept& one : *slept) one.asleep_ns -= one.stolen.most_ns * taken_ns / stolen.most_ns;
+}
+
+// Time in which it was ready is booked when it runs again, and looks like sleep until then: an
+// interval with less than none is one with that before.
+std::vector<Slept> JoinedOf(std::span<const Slept> intervals) {
+  std::vector<Slept> slept;
+  for (const Slept& one : intervals) {
     slept.push_back(one);
     while (slept.size() > 1 && slept.back().asleep_ns < 0) {
       const Slept last = slept.back();
@@ -200,11 +261,7 @@ int64_t BlockedIn(std::span<const PartTable> tables) {
 void SetOpen(const Found& found, double asleep_ns, std::span<const Piece> pieces,
              std::span<const PartTable> tables, BlockedSleep* sleep) {
   const auto steps = static_cast<double>(tables.size());
-  double direct_ns = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.step < 0 || !piece.own_work()) continue;
-    direct_ns += found.Blocked(piece.part) * static_cast<double>(piece.length_ns()) / steps;
-  }
+  const double direct_ns = found.TimeNs(found.blocked_in, pieces, tables.size());
   const double cut_ns = static_cast<double>(BlockedIn(tables)) / steps;
   const auto [least, most] = ShareInterval(found);
   const double share = found.asleep == 0
@@ -225,8 +282,16 @@ void BySamples(const BlockedInput& input, std::vector<Piece>* pieces,
   const Found found = FoundIn(input.samples->driver, *pieces);
   sleep->asleep = found.asleep;
   sleep->blocked = found.blocked;
+  std::vector<Slept> intervals = LeftOf(*input.samples, found, *pieces, CpuSteal(*input.rank));
+  std::optional<double> slept_ns;  // of all steps
+  if (found.own > 0) {
+    sleep->slept_ns =
+        static_cast<int64_t>(found.TimeNs(found.slept_in, *pieces, input.steps.size()));
+    slept_ns = static_cast<double>(*sleep->slept_ns) * static_cast<double>(input.steps.size());
+  }
+  TakeOffStolen(slept_ns, &intervals);
   double asleep_ns = 0;  // of a step
-  for (const Slept& slept : SleepOf(*input.samples, found, *pieces)) {
+  for (const Slept& slept : JoinedOf(intervals)) {
     asleep_ns +=
         std::max(0.0, slept.asleep_ns) * slept.judged / static_cast<double>(input.steps.size());
     // So few may be chance: that time stays where it is.
@@ -291,6 +356,7 @@ std::optional<BlockedSleep> CutBlocked(const BlockedInput& input, std::vector<Pi
   const Turns turns = TurnsOf(input);
   if (!turns.all.empty()) {
     sleep.by_scheduler = true;
+    sleep.slept_ns = SleptIn(turns, *pieces, tables->size());
     CutTurns(turns.all, pieces, tables);
     sleep.more_ns = turns.unknown_ns / static_cast<int64_t>(tables->size());
   } else if (StatesKnown(input.samples->driver)) {

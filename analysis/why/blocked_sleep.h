@@ -17,6 +17,9 @@ struct BlockedSleep {
   // By samples: of its own work, how often it was found asleep, and how often blocked.
   uint64_t asleep = 0;
   uint64_t blocked = 0;
+  // How long it slept in its own work, blocked or not, a step: by the trace, or by how often
+  // samples find it so, without the counters. nullopt: no sample looked at its own work.
+  std::optional<int64_t> slept_ns;
   // What too few samples find of it, of a step: it is left in the other parts.
   int64_t uncut_ns = 0;
   // What so many samples leave open, with 95 %: by how much less or more of a step it may be.

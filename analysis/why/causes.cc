@@ -18,6 +18,7 @@
 #include "analysis/why/replay.h"
 #include "analysis/why/scheduled_taker.h"
 #include "analysis/why/statistics.h"
+#include "analysis/why/steal.h"
 #include "analysis/why/takers.h"
 
 namespace syncline::analysis::why {
@@ -52,6 +53,7 @@ class CauseFinder {
         })),
         uses_(StepUsesOf(judged.ranks)),
         page_faults_(PageFaultTimesOf(judged.ranks)),
+        steal_(StealTimesOf(judged.ranks)),
         block_(BlockOf(judged.steps())),
         limit_ns_(std::max(kFloorNs, answer->mean_step_ns * kFloorPercent / 100)),
         p_(PermutationTest(own_work_, block_)),
@@ -342,6 +344,7 @@ class CauseFinder {
                          static_cast<double>(answer_.ranks[rank].mean_step_ns);
     finding->stood = places_.Of(rank, least);
     finding->page_faults = MoreFaultsOf(page_faults_, rank, limit_ns_, answer_.ranks);
+    finding->steal = MoreStealOf(steal_, rank, limit_ns_, judged_.ranks, answer_.ranks);
     const bool known = std::any_of(finding->causes.begin(), finding->causes.end(),
                                    [](const Cause& one) { return one.part == Part::kCompute; });
     if (known) return;
@@ -455,7 +458,8 @@ class CauseFinder {
   const Others reorder_others_;
   const Series compute_;
   const std::vector<std::optional<StepUse>> uses_;
-  const Series page_faults_;  // what they take; empty: not known
+  const Series page_faults_;                        // what they take; empty: not known
+  const std::vector<std::vector<StepLoss>> steal_;  // likewise
   const size_t block_;
   const int64_t limit_ns_;
   const double p_;

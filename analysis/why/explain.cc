@@ -14,6 +14,7 @@
 #include "analysis/why/processor_time.h"
 #include "analysis/why/stalls.h"
 #include "analysis/why/statistics.h"
+#include "analysis/why/steal.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -48,6 +49,7 @@ RankSummary SummaryOf(const JudgedRank& judged) {
   summary.group_version = judged.samples.group_version;
   summary.processor = ProcessorTimeOf(judged);
   summary.page_faults = PageFaultsOf(judged);
+  summary.steal = StealTimeOf(judged);
   if (rank.evidence != nullptr) {
     summary.sample_gaps = rank.evidence->gaps.size();
     if (rank.evidence_process.has_value()) {

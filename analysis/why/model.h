@@ -24,6 +24,7 @@
 #include "analysis/why/path_model.h"
 #include "analysis/why/refusal.h"
 #include "analysis/why/stalls_model.h"
+#include "analysis/why/steal_model.h"
 #include "analysis/why/stood_in.h"
 #include "analysis/why/thread_use.h"
 
@@ -99,12 +100,14 @@ struct NotACause {
   Because because = Because::kTooSmall;
 };
 
-// Of the driver as the kernel counted it, a step: of all of it, its waits included; and how long it
-// slept in its own work at least, which is what these leave of that.
+// Of the driver as the kernel counted it, a step: of all of it, its waits included; what a
+// hypervisor took of its own work, an estimate; and how long it slept in that, at least, if the
+// estimate is right: what these leave of it (SleptOf).
 struct ProcessorTime {
   int64_t on_cpu_ns = 0;
   int64_t run_queue_ns = 0;
   int64_t asleep_ns = 0;
+  int64_t stolen_ns = 0;  // 0 also where it is not measured
 };
 
 struct OrderCounts {
@@ -146,6 +149,8 @@ struct RankFinding {
   std::optional<LongerWork> longer;
   // It certainly has more page faults, which may be a part of what nothing explains.
   std::optional<MorePageFaults> page_faults;
+  // A hypervisor certainly takes more from it, which may be a part of what nothing explains.
+  std::optional<MoreStealTime> steal;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {
@@ -187,6 +192,7 @@ struct RankSummary {
   int64_t unplaced_ns = 0;        // run-queue time that found no place in own work, a step
   std::optional<ProcessorTime> processor;
   std::optional<PageFaults> page_faults;  // nullopt: not counted
+  std::optional<StealTime> steal;         // nullopt: not measured
   int64_t sample_period_ns = 0;           // 0: no samples
   int group_version = 0;                  // of control groups seen; 0: none
   std::optional<uint64_t> sample_gaps;    // nullopt: its node was not sampled

@@ -3,7 +3,24 @@
 
 #include <algorithm>
 
+#include "analysis/why/steal.h"
+
 namespace syncline::analysis::why {
+
+namespace {
+
+// A step, mean.
+Stolen StolenOf(const JudgedRank& rank) {
+  const auto steal = StealTimeOf(rank);
+  if (!steal.has_value()) return {};
+  const CpuSteal cpus(*rank.input);
+  Stolen stolen{static_cast<double>(steal->step_ns), 0};
+  for (const OwnInterval& step : rank.steps) stolen.most_ns += cpus.MostIn(step);
+  stolen.most_ns /= static_cast<double>(rank.steps.size());
+  return stolen;
+}
+
+}  // namespace
 
 std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
   if (!rank.samples.measured() || rank.steps.empty()) return std::nullopt;
@@ -32,7 +49,16 @@ std::optional<ProcessorTime> ProcessorTimeOf(const JudgedRank& rank) {
   time.on_cpu_ns = static_cast<int64_t>(on_cpu_ns / steps);
   time.run_queue_ns = static_cast<int64_t>(run_queue_ns / steps);
   const int64_t mean_own_ns = own_ns / static_cast<int64_t>(rank.steps.size());
-  time.asleep_ns = std::max<int64_t>(0, mean_own_ns - time.on_cpu_ns - time.run_queue_ns);
+  const auto left_ns = static_cast<double>(mean_own_ns - time.on_cpu_ns - time.run_queue_ns);
+  const Stolen stolen = StolenOf(rank);
+  std::optional<double> found_ns;
+  if (rank.sleep.has_value() && rank.sleep->slept_ns.has_value()) {
+    found_ns = static_cast<double>(*rank.sleep->slept_ns);
+  }
+  const double asleep_ns = SleptOf(left_ns, stolen, found_ns);
+  time.asleep_ns = static_cast<int64_t>(asleep_ns);
+  const double most_ns = found_ns.has_value() ? stolen.most_ns : stolen.likely_ns;
+  time.stolen_ns = static_cast<int64_t>(std::clamp(left_ns - asleep_ns, 0.0, most_ns));
   return time;
 }
 

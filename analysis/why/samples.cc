@@ -278,19 +278,6 @@ std::optional<FullGroup> FullGroupOf(const Evidence& evidence, uint32_t process,
   return most;
 }
 
-int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns) {
-  const auto after =
-      std::upper_bound(readings.begin(), readings.end(), at_ns,
-                       [](int64_t at, const Reading& reading) { return at < reading.at_ns; });
-  if (after == readings.begin()) return readings.front().*field;
-  const Reading& before = *(after - 1);
-  if (after == readings.end() || after->at_ns == before.at_ns) return before.*field;
-  const double part =
-      static_cast<double>(at_ns - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
-  return before.*field +
-         static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
-}
-
 double SampledPart(std::span<const OwnInterval> steps, std::span<const Reading> driver) {
   if (driver.empty()) return 0;
   int64_t all_ns = 0;

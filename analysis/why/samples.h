@@ -4,6 +4,7 @@
 #ifndef SYNCLINE_ANALYSIS_WHY_SAMPLES_H_
 #define SYNCLINE_ANALYSIS_WHY_SAMPLES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -101,8 +102,20 @@ std::optional<FullGroup> FullGroupOf(const evidence::Evidence& evidence, uint32_
 std::vector<Reading> ReadingsOf(const evidence::Evidence& evidence, uint32_t thread);
 
 // What has grown until `at_ns`, between readings in proportion; outside of them as at the ends.
-// `field`: of Reading. `readings` is not empty.
-int64_t ValueAt(std::span<const Reading> readings, int64_t Reading::*field, int64_t at_ns);
+// `readings`: of R, which has `at_ns` and grows in `field`; by time; not empty.
+template <class Readings, class R>
+int64_t ValueAt(const Readings& readings, int64_t R::*field, int64_t at_ns) {
+  const auto after =
+      std::upper_bound(readings.begin(), readings.end(), at_ns,
+                       [](int64_t at, const R& reading) { return at < reading.at_ns; });
+  if (after == readings.begin()) return readings.front().*field;
+  const R& before = *(after - 1);
+  if (after == readings.end() || after->at_ns == before.at_ns) return before.*field;
+  const double part =
+      static_cast<double>(at_ns - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
+  return before.*field +
+         static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
+}
 
 }  // namespace syncline::analysis::why
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/why/samples.h"
+#include "analysis/why/steal.h"
 
 namespace syncline::analysis::why {
 namespace {
@@ -40,19 +41,26 @@ std::vector<Ends<Sample>> EndsOf(const std::vector<Sample>& samples, uint32_t Sa
   return all;
 }
 
-// Of so much sleep, what samples that find the thread asleep find blocked. nullopt: most do not
-// say.
-std::optional<int64_t> BlockedOf(std::span<const Reading> readings, int64_t asleep_ns) {
+// Of its sleep, what samples that find the thread asleep find blocked. What a hypervisor took is no
+// sleep. nullopt: most samples do not say.
+std::optional<int64_t> BlockedOf(std::span<const Reading> readings, const ProcessUsage& usage) {
   if (!StatesKnown(readings)) return std::nullopt;
+  int64_t known = 0;
   int64_t asleep = 0;
   int64_t blocked = 0;
   for (const Reading& reading : readings) {
     blocked += reading.state == kBlockedState ? 1 : 0;
     asleep += reading.state != 0 && reading.state != kRunningState ? 1 : 0;
+    known += reading.state != 0 ? 1 : 0;
   }
   if (blocked == 0) return 0;
-  return static_cast<int64_t>(static_cast<double>(asleep_ns) * static_cast<double>(blocked) /
-                              static_cast<double>(asleep));
+  const auto stolen = static_cast<double>(usage.cpus_stolen_ns);
+  const auto busy = static_cast<double>(usage.cpus_busy_ns);
+  const Stolen taken{busy > 0 ? static_cast<double>(usage.running_ns) * stolen / busy : 0, stolen};
+  const double found_ns = static_cast<double>(usage.sampled_ns) * static_cast<double>(asleep) /
+                          static_cast<double>(known);
+  return static_cast<int64_t>(SleptOf(static_cast<double>(usage.asleep_ns()), taken, found_ns) *
+                              static_cast<double>(blocked) / static_cast<double>(asleep));
 }
 
 // What its main thread did; false: that has no two samples.
@@ -77,7 +85,7 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   usage->waiting_ns = run_queue_ns - usage->throttled_ns;
   usage->running_ns =
       std::clamp<int64_t>(last.on_cpu_ns - first.on_cpu_ns, 0, usage->sampled_ns - run_queue_ns);
-  usage->blocked_ns = BlockedOf(samples.driver, usage->asleep_ns());
+  usage->blocked_ns = BlockedOf(samples.driver, *usage);
   const OwnInterval around{within.begin_ns - kMarginNs, within.end_ns + kMarginNs};
   const auto read = BytesReadOf(evidence, index, around);
   if (read.has_value()) usage->read_bytes = read->bytes;
@@ -90,6 +98,8 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
 }
 
 std::vector<ProcessUsage> ProcessesOf(const Evidence& evidence, const OwnInterval& within) {
+  const auto cpus = EndsOf(evidence.steal_samples, &evidence::StealSample::process,
+                           evidence.processes.size(), within);
   const auto ends = EndsOf(evidence.thread_samples, &evidence::ThreadSample::thread,
                            evidence.threads.size(), within);
   std::vector<ProcessUsage> all(evidence.processes.size());
@@ -105,6 +115,8 @@ std::vector<ProcessUsage> ProcessesOf(const Evidence& evidence, const OwnInterva
     if (process.relation != Relation::kRecorded) continue;
     all[i].process = {0, static_cast<uint64_t>(process.pid_namespace_inode), process.own_pid,
                       process.start_ticks};
+    all[i].cpus_busy_ns = cpus[i].Grown(&evidence::StealSample::busy_ns);
+    all[i].cpus_stolen_ns = cpus[i].Grown(&evidence::StealSample::stolen_ns);
     if (AddMainThread(evidence, i, within, &all[i])) found.push_back(all[i]);
   }
   return found;

@@ -16,6 +16,13 @@ namespace {
 constexpr double kPercent = 100;  // of one processor
 constexpr double kMsPerSecond = 1000;
 
+// Of one that was recorded.
+std::optional<ProcessKey> KeyOf(const evidence::Process& process) {
+  if (process.relation != evidence::Relation::kRecorded) return std::nullopt;
+  return ProcessKey{0, static_cast<uint64_t>(process.pid_namespace_inode), process.own_pid,
+                    process.start_ticks};
+}
+
 void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
   std::vector<Growth> on_cpu(evidence.threads.size(), Growth(kPercent));
   std::vector<Growth> run_queue(evidence.threads.size(), Growth(kMsPerSecond));
@@ -30,10 +37,7 @@ void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::Counte
     // The number by which the timeline's own tracks call the thread.
     const int32_t tid = thread.own_tid != 0 ? thread.own_tid : thread.tid;
     const std::string who = absl::StrCat(" · ", thread.name, " (tid ", tid, ")");
-    if (process.relation == evidence::Relation::kRecorded) {
-      series.process = ProcessKey{0, static_cast<uint64_t>(process.pid_namespace_inode),
-                                  process.own_pid, process.start_ticks};
-    }
+    series.process = KeyOf(process);
     series.name = absl::StrCat("on CPU", who);
     series.unit = "%";
     on_cpu[i].Finish(series, all);
@@ -70,6 +74,20 @@ void AddProcesses(const evidence::Evidence& evidence, std::vector<timeline::Coun
   }
 }
 
+void AddStealTime(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
+  std::vector<Growth> stolen(evidence.processes.size(), Growth(kMsPerSecond));
+  for (const evidence::StealSample& sample : evidence.steal_samples) {
+    stolen[sample.process].Add(sample, sample.stolen_ns);
+  }
+  for (size_t i = 0; i < evidence.processes.size(); ++i) {
+    timeline::CounterSeries series;
+    series.process = KeyOf(evidence.processes[i]);
+    series.name = "steal time";
+    series.unit = "ms/s";
+    stolen[i].Finish(std::move(series), all);
+  }
+}
+
 std::optional<evidence::Evidence> ReadNode(const std::string& node, OpenedInputs* inputs) {
   return ReadNodeFile(node, {evidence::kFileName, "the samples of the node", "samples"},
                       evidence::ParseEvidence, inputs);
@@ -88,6 +106,7 @@ std::vector<timeline::CounterSeries> CountersOf(const evidence::Evidence& eviden
   AddThreads(evidence, &all);
   AddGroups(evidence, &all);
   AddProcesses(evidence, &all);
+  AddStealTime(evidence, &all);
   return all;
 }
 

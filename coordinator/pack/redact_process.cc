@@ -109,7 +109,7 @@ std::optional<size_t> TextAt(std::string_view letter) {
   if (letter == "T") return 4;
   if (letter == "R" || letter == "A") return 3;
   if (letter == "N") return 1;
-  if (letter.size() == 1 && std::string_view("MBtgmpuHKE").find(letter) != letter.npos) return 0;
+  if (letter.size() == 1 && std::string_view("MBtgmpusHKE").find(letter) != letter.npos) return 0;
   return std::nullopt;
 }
 

@@ -296,8 +296,8 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   const std::string text =
       "syncline-evidence 1\nG 2 =/acme/job%201\nL 2 =/acme/pod\nP 0 100 1 5 4026 26 48213 "
       "=acme_proc 0\n"
-      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6 88\nK 1300\nu 0 1 2 30 9 4096\nB 0 0\nm 0 1 2 3 "
-      "-1\nt 0 1 "
+      "T 0 100 26 =acme%20main\nt 0 1 2 3 4 -1 D 6 88\nK 1300\nu 0 1 2 30 9 4096\ns 0 1 2 70 30\n"
+      "B 0 0\nm 0 1 2 3 -1\nt 0 1 "
       "2 3 4 Q 5\n"
       "N =cannot%20read%20/acme\nX acme\nt acme 1\nP acme\nE\nT 0 1 1 =acme without an end";
   Pseudonyms names(2);
@@ -324,6 +324,7 @@ TEST(RedactEvidence, KeepsNumbersAndNoText) {
   EXPECT_EQ(after->processes.at(0).memory_groups, before->processes.at(0).memory_groups);
   EXPECT_EQ(after->recorded_samples.at(0).threads, 9);
   EXPECT_EQ(after->recorded_samples.at(0).read_bytes, 4096);
+  EXPECT_EQ(after->steal_samples.at(0).stolen_ns, 30);
   EXPECT_EQ(after->threads.at(0).name, names.Name("acme main"));
   EXPECT_EQ(after->processes.at(0).uid, names.Uid(48213));
   EXPECT_TRUE(after->ended);

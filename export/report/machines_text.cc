@@ -38,6 +38,19 @@ constexpr int64_t kFaultsPpm = 30'000;  // nor page faults that take less
 // Below that, the row's time is said to be a part of the window.
 constexpr int64_t kSampledPercent = 90;
 
+// Of the time in which its CPUs had something to do. nullopt: not measured, or they had nothing.
+std::optional<int64_t> StolenPpm(const ProcessUsage& usage) {
+  const int64_t all_ns = usage.cpus_busy_ns + usage.cpus_stolen_ns;
+  if (all_ns <= 0) return std::nullopt;
+  return static_cast<int64_t>(static_cast<double>(usage.cpus_stolen_ns) * kPpm /
+                              static_cast<double>(all_ns));
+}
+
+std::string StolenText(const ProcessUsage& usage) {
+  const std::optional<int64_t> ppm = StolenPpm(usage);
+  return ppm.has_value() ? PercentOfPpm(*ppm) : "-";
+}
+
 struct Row {
   std::string name;
   const ProcessUsage* usage = nullptr;
@@ -48,6 +61,7 @@ struct Row {
   int64_t kept_ppm() const { return kept_ns() * kPpm / usage->sampled_ns; }
   int64_t blocked_ppm() const { return usage->blocked_ns.value_or(0) * kPpm / usage->sampled_ns; }
   int64_t faults_ppm() const { return usage->faults_ns() * kPpm / usage->sampled_ns; }
+  int64_t stolen_ppm() const { return StolenPpm(*usage).value_or(0); }
   int64_t throttled_ppm() const { return usage->throttled_ns * kPpm / usage->sampled_ns; }
 };
 
@@ -220,6 +234,8 @@ Json OfProcess(const MachineReport::Process& process) {
             {"blocked_ns", OrNull(usage.blocked_ns)},
             {"minor_faults", OrNull(usage.minor_faults)}}},
           {"page_ns", usage.page_ns > 0 ? Json(usage.page_ns) : Json()},
+          {"cpus_busy_ns", StolenPpm(usage).has_value() ? Json(usage.cpus_busy_ns) : Json()},
+          {"cpus_stolen_ns", StolenPpm(usage).has_value() ? Json(usage.cpus_stolen_ns) : Json()},
           {"read_bytes", OrNull(usage.read_bytes)},
           {"full_memory", OrNull(usage.full_group)},
           {"threads", usage.threads},
@@ -234,7 +250,7 @@ Json OfOther(const OtherUsage& other) {
           {"running_ns", other.running_ns}};
 }
 
-// What main threads have of it, if it is so much of the time of one of them. `ppm`: of Row.
+// What rows have of it, if it is so much of one of them. `ppm`: of Row.
 void ShareInShort(const std::vector<Row>& rows, int64_t (Row::*ppm)() const, int64_t least_ppm,
                   const char* label, const char* what, Page* page) {
   std::vector<SpreadValue> shares;
@@ -244,8 +260,8 @@ void ShareInShort(const std::vector<Row>& rows, int64_t (Row::*ppm)() const, int
     much = much || (row.*ppm)() >= least_ppm;
   }
   if (!much) return;
-  page->Item(label, absl::StrCat("main threads", what, ": ",
-                                 SpreadText(shares, {.text = PercentOfPpm, .named = 1})));
+  page->Item(label,
+             absl::StrCat(what, ": ", SpreadText(shares, {.text = PercentOfPpm, .named = 1})));
 }
 
 }  // namespace
@@ -260,26 +276,30 @@ void MachinesInFull(Page* page) {
                {"throttled", Table::Align::kRight},
                {"asleep", Table::Align::kRight},
                {"blocked", Table::Align::kRight},
+               {"steal", Table::Align::kRight},
                {"read MB/s", Table::Align::kRight},
                {"faults/s", Table::Align::kRight},
                {"CPUs", Table::Align::kRight},
                {"queued", Table::Align::kRight}});
   for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
     const ProcessUsage& usage = *row->usage;
-    table.Add({row->name, Percent(usage.running_ns, usage.sampled_ns),
-               Percent(usage.waiting_ns, usage.sampled_ns),
-               Percent(usage.throttled_ns, usage.sampled_ns),
-               Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), ReadText(usage),
-               FaultsText(usage), MeanText(usage.threads_running_ns, usage.sampled_ns),
-               MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
+    table.Add(
+        {row->name, Percent(usage.running_ns, usage.sampled_ns),
+         Percent(usage.waiting_ns, usage.sampled_ns), Percent(usage.throttled_ns, usage.sampled_ns),
+         Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), StolenText(usage),
+         ReadText(usage), FaultsText(usage), MeanText(usage.threads_running_ns, usage.sampled_ns),
+         MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
   }
   page->Print(table);
   page->Line(
       "running to asleep: of the time of the process's main thread, by the kernel's own counters, "
       "which are sampled. waiting: it could run, but had no CPU. throttled: it could run, but the "
       "quota of its control group was used up (an estimate). asleep: the rest: it slept, waited "
-      "for I/O, or was stopped. blocked: of that, uninterruptible sleep, mostly for storage "
-      "(an estimate from samples; -: not known). read MB/s: read from storage for the process. "
+      "for I/O, was stopped, or a hypervisor ran something else on its CPU. blocked: of that, "
+      "uninterruptible sleep, mostly for storage (an estimate from samples; -: not known). steal: "
+      "what a hypervisor took of the time in which the CPUs that the process may use had something "
+      "to do (-: not known; 0.0 % also where the kernel is not told of it). read MB/s: read from "
+      "storage for the process. "
       "faults/s: page faults of the main thread that needed no storage (memory comes anew from the "
       "kernel, or files are mapped). "
       "CPUs: how many the process's sampled threads used, mean. queued: how many of these threads "
@@ -301,7 +321,8 @@ bool HasMachineLines(const Report& report) {
   const std::vector<Row> rows = RowsOf(report);
   return std::any_of(rows.begin(), rows.end(),
                      [](const Row& row) {
-                       return std::max(row.kept_ppm(), row.blocked_ppm()) >= kWaitPpm ||
+                       return std::max({row.kept_ppm(), row.blocked_ppm(), row.stolen_ppm()}) >=
+                                  kWaitPpm ||
                               row.faults_ppm() >= kFaultsPpm;
                      }) ||
          !OthersOf(report, rows, kMuchPpm).empty();
@@ -330,9 +351,11 @@ void MachinesInShort(Page* page) {
     page->Item("CPU wait", text);
   }
   ShareInShort(rows, &Row::blocked_ppm, kWaitPpm, "Blocked",
-               " in the kernel, mostly for storage, of their time", page);
+               "main threads in the kernel, mostly for storage, of their time", page);
+  ShareInShort(rows, &Row::stolen_ppm, kWaitPpm, "Steal time",
+               "taken by a hypervisor, of the time in which their CPUs had something to do", page);
   ShareInShort(rows, &Row::faults_ppm, kFaultsPpm, "Page faults",
-               ", without storage, of their time, as pages cost", page);
+               "main threads, without storage, of their time, as pages cost", page);
   const std::vector<std::string> others = OthersOf(page->report(), rows, kMuchPpm);
   if (others.empty()) return;
   const std::string more =

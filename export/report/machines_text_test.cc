@@ -78,6 +78,20 @@ TEST(OneScreenText, WhoGetsMemoryAnewAllTheTime) {
       "worst 5.0 % (node-40 · rank 40), 63 others 0.0 %");
 }
 
+TEST(OneScreenText, WhatAHypervisorTakes) {
+  analysis::Report report = Fleet(64, Job::kPyTorch);
+  analysis::ProcessUsage& usage = report.machines[40].processes[0].usage;
+  usage.cpus_busy_ns = 990'000'000;
+  usage.cpus_stolen_ns = 10'000'000;
+  EXPECT_THAT(TextReport(report, {}), Not(HasSubstr("Steal time"))) << "1 %";
+  usage.cpus_stolen_ns = 110'000'000;
+  const std::string text = TextReport(report, {});
+  EXPECT_LE(LinesOf(text), kScreenLines) << text;
+  EXPECT_EQ(ItemOf(text, "Steal time"),
+            "Steal time taken by a hypervisor, of the time in which their CPUs had something to "
+            "do: median 0.0 %, worst 10.0 % (node-40 · rank 40), 63 others 0.0 %");
+}
+
 // A data loader's worker on its rank's CPU is recorded, and is what the rank waits for.
 TEST(OneScreenText, RecordedProcessesBesideTheRanksAreOtherLoad) {
   analysis::Report report = Fleet(2, Job::kPyTorch);
@@ -95,6 +109,8 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   report.machines[2].processes[0].usage.throttled_ns = kWindowNs / 5;
   report.machines[2].processes[0].usage.blocked_ns = kWindowNs / 100 * 7;
   report.machines[2].processes[0].usage.read_bytes = kWindowNs / 80;
+  report.machines[2].processes[0].usage.cpus_busy_ns = kWindowNs / 100 * 76;
+  report.machines[2].processes[0].usage.cpus_stolen_ns = kWindowNs / 100 * 24;
   report.machines[2].processes[0].usage.minor_faults = kWindowNs / 100'000;
   report.machines[2].processes[0].usage.full_group = {"/job\nx", 1, 300'000'000, 120,
                                                       2'000'000'000};
@@ -114,8 +130,8 @@ TEST(SectionsByName, WhatTheMachinesDid) {
                               std::regex("\\s+"), " ");
   };
   EXPECT_EQ(row("node-2 ·"),
-            " node-2 · rank 2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 12.5 10 000 1.25 0.02");
-  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 100.0 % 0.0 % 0.0 % 0.0 % - - - 2.50 0.04");
+            " node-2 · rank 2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 24.0 % 12.5 10 000 1.25 0.02");
+  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 100.0 % 0.0 % 0.0 % 0.0 % - - - - 2.50 0.04");
   EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
   EXPECT_THAT(text, Not(HasSubstr("loader")));
   EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));

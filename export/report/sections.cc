@@ -42,7 +42,7 @@ constexpr Section kSections[] = {
      "--devices`"},
     {"device-health", "Device health", HasDeviceHealth, DeviceHealthInFull, DeviceHealthInShort,
      DeviceHealthInJson,
-     "it needs an NVIDIA GPU that an agent sees (`syncline nodes`), and samples, which "
+     "it needs an NVIDIA or AMD GPU that an agent sees (`syncline nodes`), and samples, which "
      "`--no-evidence` leaves out"},
     {"nccl", "NCCL's communicators", HasCommunicators, CommunicatorsInFull, CommunicatorsInShort,
      CommunicatorsInJson,

@@ -22,6 +22,7 @@ using analysis::why::LongerWork;
 using analysis::why::LowerSet;
 using analysis::why::MeanEstimate;
 using analysis::why::MorePageFaults;
+using analysis::why::MoreStealTime;
 using analysis::why::NotACause;
 using analysis::why::PageFaults;
 using analysis::why::Part;
@@ -33,6 +34,7 @@ using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
 using analysis::why::StallGroup;
 using analysis::why::Stalls;
+using analysis::why::StealTime;
 using analysis::why::StepClass;
 using analysis::why::StoodIn;
 using analysis::why::Taker;
@@ -89,6 +91,7 @@ Json JsonOf(const std::optional<ProcessorTime>& time) {
   if (!time.has_value()) return nullptr;
   return {{"on_cpu_ns", time->on_cpu_ns},
           {"run_queue_ns", time->run_queue_ns},
+          {"stolen_ns", time->stolen_ns},
           {"asleep_ns", time->asleep_ns}};
 }
 
@@ -126,6 +129,19 @@ Json JsonOf(const std::optional<MorePageFaults>& faults) {
   Json json = JsonOf(std::optional(faults->own));
   json["others_per_step"] = faults->others;
   json["more_ns"] = faults->more_ns;
+  return json;
+}
+
+Json JsonOf(const std::optional<StealTime>& steal) {
+  if (!steal.has_value()) return nullptr;
+  return {{"share", steal->share}, {"step_ns", steal->step_ns}};
+}
+
+Json JsonOf(const std::optional<MoreStealTime>& steal) {
+  if (!steal.has_value()) return nullptr;
+  Json json = JsonOf(std::optional(steal->own));
+  json["others_share"] = steal->others_share;
+  json["more_ns"] = steal->more_ns;
   return json;
 }
 
@@ -243,6 +259,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"reorders_longer_ns", finding.reorders.has_value() ? JsonOf(*finding.reorders) : Json()},
           {"longer_work", JsonOf(finding.longer)},
           {"page_faults", JsonOf(finding.page_faults)},
+          {"steal", JsonOf(finding.steal)},
           {"python", JsonOf(finding.stood)},
           {"processor", JsonOf(finding.processor)}};
 }
@@ -276,6 +293,7 @@ Json JsonOf(const RankSummary& rank) {
           {"unplaced_ns", IfKnown(measured, rank.unplaced_ns)},
           {"processor", JsonOf(rank.processor)},
           {"page_faults", JsonOf(rank.page_faults)},
+          {"steal", JsonOf(rank.steal)},
           {"samples",
            {{"period_ns", IfKnown(rank.sample_period_ns > 0, rank.sample_period_ns)},
             {"gaps", sampled ? Json(*rank.sample_gaps) : Json()},

@@ -61,7 +61,8 @@ TEST(WhyJson, HasEveryNumberOfTheAnswer) {
   EXPECT_EQ(rank["lead_ns"], Json({{"est", 31'300'000}, {"lo", 28'900'000}, {"hi", 33'800'000}}));
   EXPECT_EQ(rank["p"], 0.0005);
   EXPECT_EQ(rank["order"], Json({{"last", 101}, {"proven", 96}, {"likely", 0}, {"steps", 104}}));
-  EXPECT_EQ(rank["processor"], Json({{"on_cpu_ns", 1}, {"run_queue_ns", 2}, {"asleep_ns", 3}}));
+  EXPECT_EQ(rank["processor"],
+            Json({{"on_cpu_ns", 1}, {"run_queue_ns", 2}, {"asleep_ns", 3}, {"stolen_ns", 0}}));
   EXPECT_EQ(rank["work"][0]["own_per_step"], 12.5);
   EXPECT_EQ(rank["cost_ns"]["est"], 30'000'000);
   EXPECT_EQ(rank["not_causes"][0]["amount_ns"], 200'000);

@@ -186,6 +186,20 @@ bool SeemsMemory(const RankFinding& finding) {
   return !named || finding.longer->operators[0].longer.est_ns * 2 < unknown_ns;
 }
 
+// A hypervisor may have taken most of it.
+bool SeemsStolen(const Answer& answer, const RankFinding& finding) {
+  return finding.steal.has_value() && finding.steal->more_ns * 2 >= finding.unexplained_ns() &&
+         !SleepsAtHome(answer, finding);
+}
+
+std::string ForStealTime(const RankSummary& rank) {
+  return absl::StrCat("move ", NodeOf(rank),
+                      " to a less busy host, or to an instance with processors of its own (one "
+                      "whose CPU credits are used up, or whose own limit is reached, looks the "
+                      "same); `vmstat 1` there shows steal "
+                      "time as st");
+}
+
 // Not certainly enough to be named.
 bool SeemsBlocked(const Answer& answer, const RankFinding& finding) {
   return std::any_of(finding.not_causes.begin(), finding.not_causes.end(),
@@ -209,6 +223,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
     return "record again with samples of processor time, which are evidence of throttling and of "
            "waiting for a CPU";
   }
+  if (SeemsStolen(answer, finding)) return ForStealTime(rank);
   const bool unmeasured =
       std::any_of(finding.not_causes.begin(), finding.not_causes.end(),
                   [](const NotACause& one) { return one.part == Part::kBlocked && !one.measured; });
@@ -297,8 +312,12 @@ std::vector<std::string> NextSentences(const Answer& answer) {
     if (unknown) next.push_back(ForUnknown(answer, finding));
   }
   for (const Part part : answer.everybody) next.push_back(ForEverybody(answer, part));
-  const bool said = std::find(next.begin(), next.end(), kForMemory) != next.end();
-  if (PageFaultsAreMuch(answer) && !said) next.emplace_back(kForMemory);
+  const auto add_once = [&](std::string one) {
+    if (std::find(next.begin(), next.end(), one) == next.end()) next.push_back(std::move(one));
+  };
+  const RankSummary* const stolen = MostStolen(answer);
+  if (stolen != nullptr) add_once(ForStealTime(*stolen));
+  if (PageFaultsAreMuch(answer)) add_once(kForMemory);
   if (answer.path.has_value() && answer.path->small.has_value()) {
     next.emplace_back(
         "join small collectives where the program needs no result before it calls the next one: "

@@ -64,6 +64,13 @@ std::vector<std::string> MemorySentences(const analysis::why::Answer& answer);
 // Of a late rank that has more of them.
 std::string FaultSentence(const analysis::why::Answer& answer,
                           const analysis::why::MorePageFaults& faults);
+// Of those that are waited for (all, where nobody is late) the rank of which a hypervisor takes
+// most, and enough to be said. nullptr: none.
+const analysis::why::RankSummary* MostStolen(const analysis::why::Answer& answer);
+// The same of what a hypervisor took.
+std::vector<std::string> StealSentences(const analysis::why::Answer& answer);
+std::string StealSentence(const analysis::why::Answer& answer,
+                          const analysis::why::MoreStealTime& steal);
 // Of one that is named for fewer threads: it may use fewer CPUs than any other. Empty: not so, or
 // not known.
 std::string AllowedSentence(const analysis::why::Answer& answer,

@@ -210,6 +210,7 @@ void WriteVerdict(const Answer& answer, LabelledText* writer) {
   }
   writer->Say("ALL", everybody);
   writer->Say("NETWORK", NetworkSentences(answer.network));
+  writer->Say("STEAL", StealSentences(answer));
   writer->Say("MEMORY", MemorySentences(answer));
   writer->Say("PATH", PathSentences(answer));
   writer->Say("MARGIN", MarginSentences(answer));

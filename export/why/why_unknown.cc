@@ -32,11 +32,17 @@ using analysis::why::WorkDifference;
 
 constexpr size_t kWorkShown = 3;
 constexpr size_t kOperatorsShown = 3;
+constexpr int64_t kStolenShownNs = 100'000;  // of a step
 
 std::string ProcessorText(const ProcessorTime& time) {
-  return absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ", Ms(time.run_queue_ns),
-                      " ms in a run queue; asleep in its own work ", Ms(time.asleep_ns),
-                      " ms or more");
+  const std::string queued = absl::StrCat(Ms(time.on_cpu_ns), " ms on a CPU, ",
+                                          Ms(time.run_queue_ns), " ms in a run queue");
+  const std::string stolen =
+      time.stolen_ns < kStolenShownNs
+          ? ""
+          : absl::StrCat(", perhaps ", Ms(time.stolen_ns), " ms taken by a hypervisor");
+  return absl::StrCat(queued, stolen, "; asleep in its own work ", Ms(time.asleep_ns),
+                      stolen.empty() ? " ms or more" : " ms or more, if so");
 }
 
 // Of the other ranks (of those whose processor time was measured) the one in the middle, by own
@@ -199,6 +205,14 @@ std::string StoodSentence(const Answer& answer, const RankFinding& finding) {
                       OthersText(answer, stood), KeptText(stood));
 }
 
+// What may be a part of what nothing explains.
+void AddSigns(const Answer& answer, const RankFinding& finding, std::vector<std::string>* lines) {
+  if (finding.steal.has_value()) lines->push_back(StealSentence(answer, *finding.steal));
+  if (finding.page_faults.has_value()) {
+    lines->push_back(FaultSentence(answer, *finding.page_faults));
+  }
+}
+
 }  // namespace
 
 bool IsHeldUpByItsThreads(const Answer& answer, const RankFinding& finding) {
@@ -272,9 +286,7 @@ std::vector<std::string> UnknownSentences(const Answer& answer, const RankFindin
     lines.push_back(std::move(most));
   }
   if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
-  if (finding.page_faults.has_value()) {
-    lines.push_back(FaultSentence(answer, *finding.page_faults));
-  }
+  AddSigns(answer, finding, &lines);
   if (finding.reorders.has_value()) {
     lines.push_back(absl::StrCat("its oneDNN reorders data ", Ms(finding.reorders->est_ns),
                                  " ms a step longer than the others': `syncline report --section "
@@ -301,9 +313,7 @@ std::vector<std::string> RemainderSentences(const Answer& answer, const RankFind
   const std::string most = LargestDifference(answer, finding);
   std::vector<std::string> lines = {most.empty() ? text : absl::StrCat(text, "; ", most)};
   if (finding.longer.has_value()) lines.push_back(LongerSentence(answer, finding));
-  if (finding.page_faults.has_value()) {
-    lines.push_back(FaultSentence(answer, *finding.page_faults));
-  }
+  AddSigns(answer, finding, &lines);
   if (finding.stood.has_value()) lines.push_back(StoodSentence(answer, finding));
   return lines;
 }

@@ -136,3 +136,20 @@ def test_a_network_that_drops_packets_is_said(throttled):
     lost = [one for one in answer["network"] if one["kind"] == "retransmitted"]
     assert [(one["link"]["from"]["rank"], one["link"]["to"]["rank"]) for one in lost] == [(0, 1)]
     assert "NETWORK" in said and "from rank 0 (alpha) to rank 1 (beta) were retransmitted" in said
+
+
+def test_what_a_hypervisor_takes_is_said_and_is_no_sleep(throttled):
+    fleet, groups = throttled
+    groups.unlimited()
+    with faults.Stealing(fleet.bed["beta"], groups, SLOW_RANK):
+        fleet.syncline("record", *fleet.fleet_arguments(), "--for", "12s", "--out", "stolen")
+    said, answer = asked(fleet, "stolen")
+    (late,) = answer["verdict"]["ranks"]
+    assert (late["rank"], late["late"], late["causes"]) == (SLOW_RANK, True, []), late
+    steal = late["steal"]
+    assert 0.2 < steal["share"] < 0.35 and steal["others_share"] < 0.1, steal
+    assert 0.5 < steal["more_ns"] / late["lead_ns"]["est"] < 1.5, late
+    # In truth it stood still for that time: what is left is no sleep.
+    assert late["processor"]["asleep_ns"] < steal["more_ns"] / 2, late
+    assert "may be a part of it: a hypervisor took" in said and "the rank sleeps" not in said, said
+    assert "NEXT move node beta to a less busy host" in said, said

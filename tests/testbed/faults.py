@@ -19,6 +19,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from tests.testbed.machine import REPOSITORY, TestbedError, kill, listdir
@@ -228,3 +229,47 @@ class Thief:
     def __exit__(self, *_):
         self._process.kill()  # nsenter; its child dies with it (setpriv --pdeathsig)
         self._process.wait()
+
+
+class Stealing:
+    """A hypervisor that takes a quarter of a rank's time: the rank's processes stand still, and the
+    host's /proc/stat says so, of all CPUs of this machine."""
+
+    STANDS_S, RUNS_S = 0.006, 0.018
+
+    def __init__(self, host, groups, rank):
+        self._host, self._pids = host, groups.processes(rank)
+        self._done = threading.Event()
+        self._stolen_s = 0.0
+
+    def __enter__(self):
+        self._host.run(["sh", "-c", "touch /run/stat && mount --bind /run/stat /proc/stat"])
+        self._file = os.open(f"/proc/{self._host.pid}/root/run/stat", os.O_WRONLY)
+        self._began = time.monotonic()
+        self._thread = threading.Thread(target=self._steal)
+        self._thread.start()
+        return self
+
+    def _steal(self):
+        while not self._done.wait(self.RUNS_S):
+            begin = time.monotonic()
+            self._send(signal.SIGSTOP)
+            time.sleep(self.STANDS_S)
+            self._send(signal.SIGCONT)
+            now = time.monotonic()
+            self._stolen_s += now - begin
+            stolen, all_of_it = (int(100 * s) for s in (self._stolen_s, now - self._began))
+            line = f"{all_of_it - stolen:09} 0 0 0 0 0 0 {stolen:09} 0 0\n"
+            names = ["cpu"] + [f"cpu{number}" for number in range(os.cpu_count())]
+            os.pwrite(self._file, "".join(f"{name} {line}" for name in names).encode(), 0)
+
+    def _send(self, number):
+        for pid in self._pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+        os.close(self._file)
+        self._host.run(["umount", "/proc/stat"])

@@ -101,12 +101,14 @@ void FakeJob::Operator(size_t rank, std::string_view name, int64_t ns, const Tro
     Sleep(rank, trouble->asleep_ns, 'S');
     clock.minor_faults += trouble->page_faults;
     Run(rank, trouble->page_faults * kFaultNs);
+    Sleep(rank, trouble->stolen_ns, 'R');
+    clock.stolen_ns += trouble->stolen_ns;  // it is counted when it is over
   }
   Span(rank, name, "PyTorch", begin_ns, 2, shape);
   Sample(rank);
 }
 
-// With the samples that come due meanwhile.
+// Or stands still in another `state`. With the samples that come due meanwhile.
 void FakeJob::Sleep(size_t rank, int64_t ns, char state) {
   Clock& clock = clocks_[rank];
   const int64_t until_ns = clock.now_ns + ns;
@@ -139,6 +141,9 @@ void FakeJob::Sample(size_t rank, char state) {
   evidence.recorded_samples.push_back({0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns + HelpersNs(rank),
                                        -1, kThreads + threads + At(options_.more_threads, rank),
                                        clock.major_faults * kPageBytes});
+  if (options_.steal) {  // each rank has a CPU to itself
+    evidence.steal_samples.push_back({0, at_ns, at_ns + 2 * kUs, clock.on_cpu_ns, clock.stolen_ns});
+  }
   evidence.memory_samples.push_back({0, at_ns, at_ns + kUs, clock.full_memory, 300'000'000});
   evidence.memory_samples.push_back({1, at_ns, at_ns + kUs, clock.full_memory});
   if (options_.helper_sampled) {
@@ -292,6 +297,7 @@ void FakeJob::SetClock(size_t rank, int64_t off_ns) {
   shift(evidence.group_samples);
   shift(evidence.process_samples);
   shift(evidence.recorded_samples);
+  shift(evidence.steal_samples);
 }
 
 FakeJob::FakeJob(FakeJobOptions options) : options_(std::move(options)), random_(options_.seed) {

@@ -27,6 +27,7 @@ struct Trouble {
   int64_t blocked_ns = 0;    // the program's own code is blocked in the kernel
   int64_t full_memory = 0;   // with it: how often the memory of the rank's group is full
   int64_t page_faults = 0;   // its operator gets so many pages of memory anew
+  int64_t stolen_ns = 0;     // a hypervisor takes the rank's CPU from it, in an operator
   bool more_work = false;    // one operator of another shape, that takes 4 ms longer
   // With FakeJobOptions::set: the same convolution by another instruction set, which takes so much
   // longer and reorders more.
@@ -58,6 +59,7 @@ struct FakeJobOptions {
   int64_t page_ns = 0;            // what nodes say that a page costs; 0: nothing. It is 1 µs
   bool spin = false;              // threads beside the driver wait for work actively
   bool helper_sampled = false;    // one of them, by itself
+  bool steal = true;              // nodes say what a hypervisor took
   // By rank: threads that its process has besides, and how many CPUs these keep busy.
   std::map<size_t, uint32_t> more_threads;
   std::map<size_t, double> background;
@@ -93,6 +95,7 @@ class FakeJob {
     int64_t major_faults = 0;
     int64_t minor_faults = 0;
     int64_t full_memory = 0;
+    int64_t stolen_ns = 0;
   };
 
   NameId Name(std::string_view text);

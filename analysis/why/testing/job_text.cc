@@ -84,6 +84,10 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
     if (one.read_bytes >= 0) absl::StrAppend(out, " ", one.read_bytes);
     absl::StrAppend(out, "\n");
   }
+  for (const evidence::StealSample& one : from.steal_samples) {
+    absl::StrAppend(out, "s ", one.process, " ", one.at_ns, " ", one.until_ns - one.at_ns, " ",
+                    one.busy_ns, " ", one.stolen_ns, "\n");
+  }
   for (size_t i = 0; i < from.processes.size(); ++i) {
     const evidence::Process& one = from.processes[i];
     if (one.allowed_count == 0) continue;
@@ -275,6 +279,32 @@ class Reader {
     return state.size() == 1 ? state[0] : '\0';
   }
 
+  void TakeThreadSample(evidence::Evidence* to) {
+    evidence::ThreadSample& one = to->thread_samples.emplace_back();
+    one.thread = Number<uint32_t>();
+    one.at_ns = Number();
+    one.until_ns = one.at_ns + Number();
+    one.on_cpu_ns = Number();
+    one.run_queue_ns = Number();
+    one.cpu = Number<int32_t>();
+    if (More()) {
+      one.state = State();
+      one.major_faults = Number();
+      if (More()) one.minor_faults = Number();
+    }
+    wrong_ |= one.thread >= to->threads.size();
+  }
+
+  void TakeStealSample(evidence::Evidence* to) {
+    evidence::StealSample& one = to->steal_samples.emplace_back();
+    one.process = Number<uint32_t>();
+    one.at_ns = Number();
+    one.until_ns = one.at_ns + Number();
+    one.busy_ns = Number();
+    one.stolen_ns = Number();
+    wrong_ |= one.process >= to->processes.size();
+  }
+
   void TakeSample(char kind) {
     evidence::Evidence& to = Evidence();
     if (kind == 'P') {
@@ -297,19 +327,7 @@ class Reader {
       one.own_tid = Number<int32_t>();
       one.name = Text();
     } else if (kind == 't') {
-      evidence::ThreadSample& one = to.thread_samples.emplace_back();
-      one.thread = Number<uint32_t>();
-      one.at_ns = Number();
-      one.until_ns = one.at_ns + Number();
-      one.on_cpu_ns = Number();
-      one.run_queue_ns = Number();
-      one.cpu = Number<int32_t>();
-      if (More()) {
-        one.state = State();
-        one.major_faults = Number();
-        if (More()) one.minor_faults = Number();
-      }
-      wrong_ |= one.thread >= to.threads.size();
+      TakeThreadSample(&to);
     } else if (kind == 'g') {
       evidence::GroupSample& one = to.group_samples.emplace_back();
       one.group = Number<uint32_t>();
@@ -331,6 +349,8 @@ class Reader {
       if (kind == 'u' && More()) one.threads = Number<uint32_t>();
       if (kind == 'u' && More()) one.read_bytes = Number();
       wrong_ |= one.process >= to.processes.size();
+    } else if (kind == 's') {
+      TakeStealSample(&to);
     } else if (kind == 'A') {
       const auto process = Number<uint32_t>();
       wrong_ |= process >= to.processes.size();
@@ -389,6 +409,7 @@ evidence::Evidence Until(evidence::Evidence evidence, int64_t end_ns) {
   std::erase_if(evidence.group_samples, late);
   std::erase_if(evidence.process_samples, late);
   std::erase_if(evidence.recorded_samples, late);
+  std::erase_if(evidence.steal_samples, late);
   return evidence;
 }
 
