@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "agent/devices/amdgpu_devices.h"
 #include "agent/devices/device_pace.h"
 #include "agent/devices/device_sampling.h"
 #include "agent/devices/nvml_library.h"
@@ -60,6 +63,12 @@ bool IsOver(int stop_fd, int wait_ms) {
   return ::poll(&stop, 1, wait_ms) > 0;
 }
 
+absl::StatusOr<std::unique_ptr<DeviceLibrary>> OpenLibrary(const std::filesystem::path& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return AmdgpuDevices::Open(path);
+  return NvmlLibrary::Load(path);
+}
+
 std::string NoteOf(const absl::Status& status) {
   std::string note;
   evidence::AppendNote({status.message().data(), status.message().size()}, &note);
@@ -76,7 +85,7 @@ int RunDeviceChild(const DeviceChildOptions& options, Clock* clock) {
   evidence::AppendDevicesHead(&head);
   if (!lines.Write(head)) return kCannotWrite;  // before the library is asked: it may never answer
   std::string last;
-  const auto library = NvmlLibrary::Load(options.library);
+  const auto library = OpenLibrary(options.library);
   if (library.ok()) {
     DeviceSampling sampling(library->get(), clock);
     DevicePace pace((*library)->devices().size(), clock->MonotonicNs());
@@ -109,7 +118,7 @@ int DescribeDevices(const DeviceChildOptions& options, Clock* clock) {
   Lines lines(options.file_fd, options.bytes_max);
   std::string text;
   evidence::AppendDevicesHead(&text);
-  const auto library = NvmlLibrary::Load(options.library);
+  const auto library = OpenLibrary(options.library);
   if (library.ok()) {
     text += DeviceSampling(library->get(), clock).Describe(options.library);
   } else {

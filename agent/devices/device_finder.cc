@@ -65,13 +65,14 @@ DeviceFinder::Answer DeviceFinder::Ask() {
   v1::NodeTool& tool = asked.tool.emplace();
   tool.set_name("nvml");
   tool.set_path(options_.control.string());
-  const auto library = ChooseNvml(options_);
+  const auto library = ChooseDevices(options_);
   if (!library.ok()) {
     tool.set_problem(std::string(library.status().message()));
     return asked;
   }
   if (!library->has_value()) return {};
   tool.set_path((*library)->string());
+  tool.set_name(DevicesName(**library));
   if (const absl::Status hung = hung_.Check(); !hung.ok()) {
     tool.set_problem(std::string(hung.message()));
     return asked;
@@ -88,7 +89,7 @@ DeviceFinder::Answer DeviceFinder::Ask() {
     const std::string digits = said_pid.ok() ? ReadOutputMemory(said_pid->get(), kPidBytesMax) : "";
     if (absl::SimpleAtoi(digits, &pid) && pid > 0) hung_.Remember(pid);
     asked.in_time = false;
-    tool.set_detail(absl::StrCat("NVML did not answer within ", kLimitMs / 1000,
+    tool.set_detail(absl::StrCat("the driver did not answer within ", kLimitMs / 1000,
                                  " s; recordings may begin without samples of devices"));
   } else if (!answer.ok()) {
     tool.set_problem(std::string(answer.status().message()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of NVIDIA's library and devices is here, for who asks what this node has.
+// Which devices of NVIDIA's or AMD's are here, for who asks what this node has.
 //
 // Thread-safe.
 #ifndef SYNCLINE_AGENT_DEVICES_DEVICE_FINDER_H_
@@ -25,7 +25,7 @@ class DeviceFinder {
   DeviceFinder(ProcessRunner* runner, Clock* clock, DeviceOptions options)
       : runner_(runner), clock_(clock), options_(std::move(options)), hung_(options_.proc) {}
 
-  // nullopt: there is no device of NVIDIA's. It takes up to 3 s. An answer holds for ten
+  // nullopt: there is no device of theirs. It takes up to 3 s. An answer holds for ten
   // minutes; a problem, and that there was no answer in time, for ten seconds.
   std::optional<v1::NodeTool> Find();
 

@@ -82,8 +82,9 @@ TEST(DeviceFinder, ALibraryThatIsSlowMayStillBeUsed) {
   DeviceFinder finder(&runner, &clock, given);
   const auto tool = finder.Find();
   EXPECT_EQ(tool->problem(), "");
-  EXPECT_EQ(tool->detail(),
-            "NVML did not answer within 3 s; recordings may begin without samples of devices");
+  EXPECT_EQ(
+      tool->detail(),
+      "the driver did not answer within 3 s; recordings may begin without samples of devices");
   clock.SleepNs(11'000'000'000);
   finder.Find();
   EXPECT_EQ(runner.runs.size(), 2U);

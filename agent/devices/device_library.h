@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam to the library of a vendor that says how the devices of this machine are. Its calls may
-// take long, or never return: only a process that may be lost makes them (device_child.h).
+// The seam to the library, or driver, of a vendor that says how the devices of this machine are.
+// Its calls may take long, or never return: only a process that may be lost makes them
+// (device_child.h).
 #ifndef SYNCLINE_AGENT_DEVICES_DEVICE_LIBRARY_H_
 #define SYNCLINE_AGENT_DEVICES_DEVICE_LIBRARY_H_
 

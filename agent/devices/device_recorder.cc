@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/devices/amdgpu_devices.h"
 #include "agent/devices/device_child.h"
 #include "common/status.h"
 #include "evidence/device_samples.h"
@@ -20,15 +21,24 @@ constexpr int kAboveGiven = 10;  // a child's own descriptors are below (spawn.h
 
 }  // namespace
 
-absl::StatusOr<std::optional<std::filesystem::path>> ChooseNvml(const DeviceOptions& options) {
+absl::StatusOr<std::optional<std::filesystem::path>> ChooseDevices(const DeviceOptions& options) {
   std::error_code error;
   if (!options.library.empty()) {
-    if (::geteuid() == 0) SYNCLINE_RETURN_IF_ERROR(CheckNvml(options.library));
+    const bool is_loaded = !std::filesystem::is_directory(options.library, error);
+    if (is_loaded && ::geteuid() == 0) SYNCLINE_RETURN_IF_ERROR(CheckNvml(options.library));
     return std::filesystem::absolute(options.library, error);
   }
-  if (!std::filesystem::exists(options.control, error)) return std::nullopt;
-  SYNCLINE_ASSIGN_OR_RETURN(std::filesystem::path found, FindNvml(options.places));
-  return found;
+  if (std::filesystem::exists(options.control, error)) {
+    SYNCLINE_ASSIGN_OR_RETURN(std::filesystem::path found, FindNvml(options.places));
+    return found;
+  }
+  if (HasAmdgpu(options.drm)) return options.drm;
+  return std::nullopt;
+}
+
+std::string DevicesName(const std::filesystem::path& chosen) {
+  std::error_code error;
+  return std::filesystem::is_directory(chosen, error) ? "amdgpu" : "nvml";
 }
 
 DeviceRecorder::DeviceRecorder(Log* log, DeviceOptions options)
@@ -68,7 +78,7 @@ void DeviceRecorder::Begin(const EvidenceWindow& window) {
   const std::lock_guard lock(mutex_);
   if (recording_id_ == window.recording_id || child_ >= 0) return;
   recording_id_ = window.recording_id;
-  const auto library = ChooseNvml(options_);
+  const auto library = ChooseDevices(options_);
   absl::Status begun = library.status();
   if (library.ok() && library->has_value()) begun = Start(window.directory / kFolder, **library);
   if (begun.ok()) return;
@@ -89,7 +99,7 @@ std::vector<v1::Complaint> DeviceRecorder::Collect() {
     const auto ended = WaitForExit(child, options_.end_limit_ms);
     if (!ended.ok()) {
       hung_.Remember(child);
-      said = absl::StrCat("Samples of the devices end early: NVIDIA's library did not answer for ",
+      said = absl::StrCat("Samples of the devices end early: their driver did not answer for ",
                           options_.end_limit_ms, " ms");
     } else if (*ended == kCannotWrite) {
       said = "Samples of the devices end early: their file cannot be written, or is too large";

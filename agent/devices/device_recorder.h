@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the node's devices were during a recording, as a source of evidence: a child process that
-// samples them (device_child.h) into evidence/devices.txt. Where there is no NVIDIA device, nothing
-// happens. A recording never fails for it.
+// samples them (device_child.h) into evidence/devices.txt. Where there is no device of NVIDIA's or
+// AMD's, nothing happens. A recording never fails for it.
 //
 // Thread-safe.
 #ifndef SYNCLINE_AGENT_DEVICES_DEVICE_RECORDER_H_
@@ -28,16 +28,22 @@ namespace syncline::agent {
 
 struct DeviceOptions {
   std::vector<std::string> command;  // starts the child; the library's path follows
-  std::filesystem::path library;     // instead of the driver's, for tests; empty: the driver's
+  // Instead of what is found, for tests: NVML, or a folder like `drm`; empty: what is found.
+  std::filesystem::path library;
   std::filesystem::path control = "/dev/nvidiactl";  // there is none without NVIDIA's driver
+  std::filesystem::path drm = "/sys/class/drm";      // of AMD's devices
   std::vector<std::filesystem::path> places = NvmlPlaces();
   int end_limit_ms = 1'500;              // for its last round
   std::filesystem::path proc = "/proc";  // for tests
 };
 
-// The library to load; nullopt: there is no device of NVIDIA's. An agent of root's does not load
-// one that others can change, even if it is named by hand.
-absl::StatusOr<std::optional<std::filesystem::path>> ChooseNvml(const DeviceOptions& options);
+// NVML, which is to be loaded, or the folder in which AMD's devices are; nullopt: there are devices
+// of neither. Where there are both, NVIDIA's. An agent of root's does not load a library that
+// others can change, even if it is named by hand.
+absl::StatusOr<std::optional<std::filesystem::path>> ChooseDevices(const DeviceOptions& options);
+
+// "nvml", "amdgpu": of what ChooseDevices() says.
+std::string DevicesName(const std::filesystem::path& chosen);
 
 class DeviceRecorder : public EvidenceSource {
  public:

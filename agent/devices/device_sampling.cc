@@ -63,7 +63,8 @@ std::optional<uint32_t> DeviceSampling::NumberOf(int32_t pid, std::string* text)
   const std::optional<ProcessEntry> entry = ReadProcess(proc_, pid);
   if (!entry.has_value()) return std::nullopt;
   const bool is_same = OwnPidNamespace(proc_) == kFirstPidNamespace ||
-                       HasOpen(proc_, pid, "/dev/nvidia").value_or(false);
+                       HasOpen(proc_, pid, "/dev/nvidia").value_or(false) ||
+                       HasOpen(proc_, pid, "/dev/kfd").value_or(false);
   if (!is_same) return std::nullopt;
   const auto [found, is_new] = processes_.try_emplace(std::pair(pid, entry->start_ticks),
                                                       static_cast<uint32_t>(processes_.size()));

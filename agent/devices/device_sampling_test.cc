@@ -156,15 +156,15 @@ TEST_F(Sampling, NorOneOnAWayThatOthersCanChange) {
   ASSERT_TRUE(WriteFileAtomically(place / "libnvidia-ml.so.1", "x").ok());
   EXPECT_TRUE(FindNvml({place}).ok());
   DeviceOptions by_hand{.command = {}, .library = place / "libnvidia-ml.so.1"};
-  EXPECT_TRUE(ChooseNvml(by_hand).ok());
+  EXPECT_TRUE(ChooseDevices(by_hand).ok());
   fs::permissions(root_ / "driver", fs::perms(0777));
   EXPECT_THAT(std::string(FindNvml({place}).status().message()), HasSubstr("others may write"));
-  EXPECT_EQ(ChooseNvml(by_hand).ok(), ::geteuid() != 0);
+  EXPECT_EQ(ChooseDevices(by_hand).ok(), ::geteuid() != 0);
   fs::permissions(root_ / "driver", fs::perms(0755));
   if (::geteuid() != 0) return;
   ASSERT_EQ(::chown((root_ / "driver").c_str(), 61234, 61234), 0);
   EXPECT_FALSE(FindNvml({place}).ok());
-  EXPECT_FALSE(ChooseNvml(by_hand).ok());
+  EXPECT_FALSE(ChooseDevices(by_hand).ok());
 }
 
 TEST_F(Sampling, AChildHangsForAsLongAsItIsThere) {

@@ -72,6 +72,40 @@ class AgentTest(AgentCase):
                 agent.call("Fetch", cwd=resumed, recording_id="r1", resume=[bad])
             self.assertEqual(refused.exception.code, 3)
 
+    def test_amds_devices_of_a_node(self):
+        drm = os.path.join(self.root, "class", "drm")
+        device = os.path.join(drm, "card0", "device")
+        driver = os.path.join(self.root, "amdgpu")
+        files = {
+            "vendor": "0x1002",
+            "product_name": "AMD Instinct MI300X OAM",
+            "gpu_busy_percent": "97",
+            "hwmon/hwmon3/name": "amdgpu",
+            "hwmon/hwmon3/power1_input": "739000000",
+        }
+        os.mkdir(driver)
+        for name, text in files.items():
+            path = os.path.join(device, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        os.symlink(driver, os.path.join(device, "driver"))
+        self.job()
+        agent = self.agent(environment=dict(os.environ, SYNCLINE_NVML_LIBRARY=drm))
+        (tool,) = agent.call("Describe")["tools"]
+        self.assertEqual(
+            (tool["name"], tool["path"], tool["detail"], tool["problem"]),
+            ("amdgpu", drm, "1 device: AMD Instinct MI300X OAM", ""),
+        )
+        agent.record("r1", seconds=1)
+        fetched = os.path.join(self.root, "fetched")
+        os.mkdir(fetched)
+        agent.call("Fetch", cwd=fetched, recording_id="r1")
+        with open(os.path.join(fetched, "evidence", "devices.txt"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual(lines[-1], "E")
+        self.assertGreater(sum("power_mw 739000" in line for line in lines), 2, lines)
+
     def test_the_devices_of_a_node(self):
         self.job()
         # Root loads no library that others can change; who built this one may have allowed it.
