@@ -177,6 +177,14 @@ absl::StatusOr<BuiltTimeline> BuildTimeline(std::span<const NodeInput> nodes,
     PushSampledCode(nodes[i].code, place, &emitter);
     PushScheduling(nodes[i].scheduling, place, &emitter);
   }
+  if (options.complete_devices) {
+    if (thread.has_value()) thread->Drain();
+    options.complete_devices(built.nodes);
+  }
+  for (uint32_t i = 0; i < nodes.size() && options.device_lanes; ++i) {
+    if (!options.events.MatchesAll()) break;
+    PushDeviceLanes(options.device_lanes, i, nodes[i], built.nodes[i], &emitter);
+  }
   uint64_t next_flow = AddTensors(matchers.tensors.Match(options.cut), &emitter, &built.nodes);
   built.transfers = matchers.transfers.Match(options.cut);
   next_flow = PushTransfers(built.transfers, next_flow, &emitter);

@@ -17,6 +17,7 @@
 #include "common/event_filter.h"
 #include "common/identity.h"
 #include "timeline/collectives.h"
+#include "timeline/device_lanes.h"
 #include "timeline/fleet_lanes.h"
 #include "timeline/node_input.h"
 #include "timeline/sink.h"
@@ -56,6 +57,11 @@ struct BuildOptions {
   const Collectives* matched = nullptr;
   // Found beside the events, to be drawn with them.
   std::vector<FleetLane> lanes;
+  // Completes what devices did by what the sinks know, which have got all spans of the nodes;
+  // empty: it is complete.
+  std::function<void(std::span<NodeResult>)> complete_devices;
+  // What is to be drawn of them then; empty: nothing.
+  DeviceLanesOf device_lanes;
   // For tests only: pretends that processes of all nodes share one set of keys, as tools do that
   // key by pid. A test must notice.
   bool keys_without_node = false;

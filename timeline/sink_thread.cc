@@ -80,6 +80,12 @@ void SinkThread::HandOver() {
   filling_ = &chunks_[filled_ % kChunks];
 }
 
+void SinkThread::Drain() {
+  HandOver();
+  std::unique_lock lock(mutex_);
+  moved_.wait(lock, [this] { return replayed_ == filled_; });
+}
+
 void SinkThread::Run() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -42,6 +42,8 @@ class SinkThread final : public TimelineSink {
   void OnHole(const Hole& hole) override;
   void OnClockBound(const ClockBound& bound) override;
   void OnClockEvent(const ClockEvent& event) override;
+  // Returns when the sinks have had all that was pushed.
+  void Drain();
   // When all sinks have had everything; the first of their errors.
   absl::Status Finish() override;
 

@@ -108,6 +108,18 @@ TEST(SinkThreadTest, TheBuilderWaitsForSlowSinksAndHearsTheirErrors) {
   EXPECT_EQ(sink.finished, 1);
 }
 
+TEST(SinkThreadTest, AfterDrainTheSinksHaveAllThatWasPushed) {
+  SlowSink sink;
+  SinkThread thread({&sink});
+  size_t pushed = 0;
+  for (const size_t more : {0, 1, 511, 512, 5'000}) {
+    for (size_t i = 0; i < more; ++i) thread.OnText(static_cast<TextId>(++pushed), "text");
+    thread.Drain();
+    EXPECT_THAT(sink.texts, SizeIs(pushed));
+  }
+  EXPECT_EQ(sink.finished, 0);
+}
+
 TEST(SinkThreadTest, WhatIsGivenUpIsNotFinished) {
   SlowSink sink;
   {

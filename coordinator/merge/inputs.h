@@ -60,6 +60,10 @@ struct OpenedInputs {
     return {bounds_hold ? model.get() : nullptr,
             bounds_hold && likely_holds ? likely.get() : nullptr};
   }
+  // What counts and tables are of: what it was cut to, or the recording's window.
+  const std::optional<timeline::Interval>& CountedWindow() const {
+    return build.cut.has_value() ? build.cut : build.window;
+  }
 };
 
 // NotFound, InvalidArgument or DataLoss when there is nothing to merge at all.

@@ -14,6 +14,7 @@
 #include "coordinator/merge/choose_events.h"
 #include "coordinator/merge/critical_path.h"
 #include "coordinator/merge/cut.h"
+#include "coordinator/merge/device_steps.h"
 #include "coordinator/merge/inputs.h"
 #include "coordinator/merge/mutants.h"
 #include "coordinator/merge/node_code.h"
@@ -75,7 +76,7 @@ analysis::Report MakeReportOf(const OpenedInputs& inputs, const timeline::BuiltT
   input.likely = inputs.likely.get();
   input.assumption = inputs.assumption;
   input.reference = inputs.reference;
-  input.window = inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window;
+  input.window = inputs.CountedWindow();
   if (inputs.recording.has_value() && inputs.reference.has_value()) {
     const recording::Recording& recording = *inputs.recording;
     const ClockId trace_clock = inputs.facts[*inputs.reference].placement->clock();
@@ -208,6 +209,19 @@ struct Lookers {
   }
 };
 
+// The steps of devices are drawn, too. Both outlive what is returned; `summary` is a sink of it.
+timeline::BuildOptions DrawingSteps(const OpenedInputs& inputs,
+                                    const analysis::SummarySink& summary) {
+  timeline::BuildOptions build = inputs.build;
+  build.complete_devices = [&](std::span<timeline::NodeResult> nodes) {
+    analysis::TakeStepsFrom(summary, nodes);
+  };
+  build.device_lanes = [&](const timeline::ProcessDevices& process) {
+    return DeviceStepLanes(process, inputs.CountedWindow());
+  };
+  return build;
+}
+
 // Everything into a directory beside result.out_dir, and then that in its place. nullopt: nothing
 // was written, because the bounds that it would be written with do not hold.
 absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
@@ -222,9 +236,9 @@ absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   std::vector<timeline::TimelineSink*> sinks = lookers->Within(CountedOf(cut, inputs));
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
-  SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
-                            timeline::BuildTimeline(inputs.nodes, inputs.build, sinks));
-  analysis::TakeStepsFrom(lookers->summary, built.nodes);
+  SYNCLINE_ASSIGN_OR_RETURN(
+      timeline::BuiltTimeline built,
+      timeline::BuildTimeline(inputs.nodes, DrawingSteps(inputs, lookers->summary), sinks));
   NoteUnread(built, &result);
   NoteRelations(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());

@@ -54,8 +54,7 @@ absl::StatusOr<WrittenTables> WriteTables(const OpenedInputs& inputs,
                                           parquet::TableWriter* writer) {
   parquet::WritePartitions(built.nodes, writer);
   parquet::WriteCollectives(built.collectives, built.nodes, inputs.models().proven, writer);
-  parquet::WriteDevices(
-      built.nodes, inputs.build.cut.has_value() ? inputs.build.cut : inputs.build.window, writer);
+  parquet::WriteDevices(built.nodes, inputs.CountedWindow(), writer);
   WrittenTables tables;
   uint64_t undecided = 0;
   for (const NodeEvents& node : WriteEvents(inputs, shown, threads, writer)) {

@@ -75,10 +75,8 @@ def check_events(found):
     return pairs, len(lost)
 
 
-def spans(run, out, expected=(0,)):
-    """(process, lane, name, begin, end, task) of each span on a device."""
-    syncline("merge", run, "--out", out, "--format", "chrome", expected=expected)
-    found = []
+def events_of(out):
+    """(event, name of its lane) of each event of Chrome's files."""
     for folder, _, names in os.walk(os.path.join(out, "chrome")):
         for name in names:
             with open(os.path.join(folder, name)) as file:
@@ -89,14 +87,35 @@ def spans(run, out, expected=(0,)):
                 if event.get("ph") == "M" and event["name"] == "thread_name"
             }
             for event in listed:
-                if event.get("cat", "").startswith("device "):
-                    begin = event["ts"]
-                    lane = lanes[event["pid"], event["tid"]]
-                    task = event["args"].get("operator")
-                    found.append(
-                        (event["pid"], lane, event["name"], begin, begin + event["dur"], task)
-                    )
+                yield event, lanes.get((event["pid"], event.get("tid")))
+
+
+def spans(run, out, expected=(0,)):
+    """(process, lane, name, begin, end, task) of each span on a device."""
+    syncline("merge", run, "--out", out, "--format", "chrome", expected=expected)
+    found = []
+    for event, lane in events_of(out):
+        if event.get("cat", "").startswith("device "):
+            begin = event["ts"]
+            task = event["args"].get("operator")
+            found.append((event["pid"], lane, event["name"], begin, begin + event["dur"], task))
     return found
+
+
+def check_steps(out, device):
+    """The report's table of a device is drawn: a span for each step, whose parts add up to it."""
+    wanted = "step of a device"
+    found = [(event, lane) for event, lane in events_of(out) if event.get("cat") == wanted]
+    assert {lane for _, lane in found} == {device["device"] + " · steps"}, found[:3]
+    assert [event["name"] for event, _ in found] == [step["name"] for step in device["steps"]]
+    for (event, _), step in zip(found, device["steps"]):
+        parts = event["args"]
+        assert parts["kernels, copies and fills"] == step["work"], (parts, step)
+        assert parts["computing, ns"] == step["computing_ns"], (parts, step)
+        names = ("computing", "exposed communication", "exposed copies", "idle before a launch")
+        names += ("idle after the launch", "idle, launch not known")
+        whole_ns = sum(parts.get(name + ", ns", 0) for name in names)
+        assert abs(whole_ns - 1000 * event["dur"]) <= 1, (parts, event)
 
 
 def check_lanes(found):
@@ -212,6 +231,7 @@ def cuda(work):
             assert abs(end - begin - length) < 0.01, (name, end - begin)
         (device,) = json.loads(syncline("report", run, "--json"))["devices"]
         assert device["device"] == "GPU 1" and len(device["steps"]) > 20, device["device"]
+        check_steps(run + "-out", device)
         assert device["unfinished"] == lost, (device["unfinished"], lost)
     (run,) = cuda_run(work, "busy", {"FAKE_CUPTI_BUSY": "1"})
     assert "another tool uses it" in losses(run)
