@@ -64,6 +64,26 @@ static const char* NameOfCopy(uint8_t kind) {
   }
 }
 
+/* Of a record. What has no name of its own is written into `text`. */
+static const char* NameOf(uint32_t kind, const struct cupti_record* read, char text[TEXT_BYTES]) {
+  switch (kind) {
+    case CUPTI_KERNEL:
+      return read->name;
+    case CUPTI_COPY:
+      return NameOfCopy(read->copy_kind);
+    case CUPTI_PEER_COPY:
+      snprintf(text, TEXT_BYTES, "copy GPU %u to GPU %u", read->from, read->to);
+      return text;
+    default:
+      return "fill";
+  }
+}
+
+static enum syncline_device_kind KindOf(uint32_t kind) {
+  if (kind == CUPTI_KERNEL) return SYNCLINE_DEVICE_KERNEL;
+  return kind == CUPTI_FILL ? SYNCLINE_DEVICE_FILL : SYNCLINE_DEVICE_COPY;
+}
+
 static void Has(void* context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t filled) {
   (void)context;
   (void)stream;
@@ -79,17 +99,14 @@ static void Has(void* context, uint32_t stream, uint8_t* buffer, size_t bytes, s
     }
     char device[TEXT_BYTES];
     char queue[TEXT_BYTES];
+    char name[TEXT_BYTES];
     snprintf(device, sizeof device, "GPU %u", read.device);
     snprintf(queue, sizeof queue, "stream %u", read.stream);
     const uint32_t kind = CuptiKind(record);
     device_work(&(struct device_work){.device = device,
                                       .queue = queue,
-                                      .name = kind == CUPTI_KERNEL ? read.name
-                                              : kind == CUPTI_COPY ? NameOfCopy(read.copy_kind)
-                                                                   : "fill",
-                                      .kind = kind == CUPTI_KERNEL ? SYNCLINE_DEVICE_KERNEL
-                                              : kind == CUPTI_COPY ? SYNCLINE_DEVICE_COPY
-                                                                   : SYNCLINE_DEVICE_FILL,
+                                      .name = NameOf(kind, &read, name),
+                                      .kind = KindOf(kind),
                                       .launch = read.correlation,
                                       .begin_ns = read.begin_ns,
                                       .end_ns = read.end_ns,
@@ -180,7 +197,7 @@ static const char* Find(void) {
 
 /* ---- on and off */
 
-static const uint32_t kKinds[] = {CUPTI_KERNEL, CUPTI_COPY, CUPTI_FILL};
+static const uint32_t kKinds[] = {CUPTI_KERNEL, CUPTI_COPY, CUPTI_FILL, CUPTI_PEER_COPY};
 
 /* Calls that give a device work, by their names: their numbers differ between versions. */
 static void TakeCalls(void) {

@@ -18,6 +18,7 @@
 #define CUPTI_COPY 1u
 #define CUPTI_FILL 2u
 #define CUPTI_KERNEL 10u
+#define CUPTI_PEER_COPY 22u /* from one device to another */
 
 #define CUPTI_BUSY 39 /* CUptiResult: another tool has subscribed */
 
@@ -54,14 +55,16 @@ struct cupti {
   int (*dropped)(void* context, uint32_t stream, size_t* count);
 };
 
-/* A record of CUPTI_COPY, _FILL or _KERNEL. */
+/* A record of CUPTI_COPY, _FILL, _KERNEL or _PEER_COPY. */
 struct cupti_record {
   uint64_t begin_ns;
   uint64_t end_ns;
   uint64_t bytes; /* 0: a kernel's */
   const char* name;
-  uint32_t device;
+  uint32_t device; /* where it was done */
   uint32_t stream;
+  uint32_t from; /* of a copy from one device to another: these two */
+  uint32_t to;
   uint32_t correlation;
   uint8_t copy_kind; /* 1: from the host to the device, 2: back, 8: on the device, 10: to another */
 };
@@ -93,6 +96,13 @@ static inline int CuptiRead(const uint8_t* record, struct cupti_record* read) {
     CUPTI_TAKE(device, 32);
     CUPTI_TAKE(stream, 40);
     CUPTI_TAKE(correlation, 44);
+  } else if (kind == CUPTI_PEER_COPY) {
+    CUPTI_TAKE(bytes, 8);
+    CUPTI_TAKE(device, 32);
+    CUPTI_TAKE(stream, 40);
+    CUPTI_TAKE(from, 44);
+    CUPTI_TAKE(to, 52);
+    CUPTI_TAKE(correlation, 60);
   } else {
     return 0;
   }

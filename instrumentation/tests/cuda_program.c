@@ -3,9 +3,9 @@
  *
  *   cuda_program FOLDER [TORCH]
  *
- * Two threads with a stream each; in a step a thread copies, fills, and launches a kernel in each
- * of the tasks "multiply" and "add", named after the task and the thread. It goes on until
- * FOLDER/stop is there. TORCH: a library to be loaded first. */
+ * Two threads with a stream each; in a step a thread copies (the second one to another device),
+ * fills, and launches a kernel in each of the tasks "multiply" and "add", named after the task and
+ * the thread. It goes on until FOLDER/stop is there. TORCH: a library to be loaded first. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,7 +22,8 @@ static void* Work(void* number_as_pointer) {
   const unsigned number = (unsigned)(uintptr_t)number_as_pointer;
   for (uint64_t step = 0; access(stop, F_OK) != 0; step++) {
     syncline_step_begin(step);
-    cuMemcpyHtoDAsync_v2(4096, number + 7);
+    if (number == 0) cuMemcpyHtoDAsync_v2(4096, number + 7);
+    if (number == 1) cuMemcpyPeerAsync(8192, number + 7);
     cuMemsetD8Async(64, number + 7);
     syncline_phase_begin("multiply");
     cuLaunchKernel(kKernels[number][0], number + 7, 300000);

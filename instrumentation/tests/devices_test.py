@@ -213,7 +213,7 @@ def losses(run):
 
 
 def cuda(work):
-    wanted = {"copy host to device": "step", "fill": "step"}
+    wanted = {"copy host to device": "step", "copy GPU 1 to GPU 0": "step", "fill": "step"}
     for thread in "01":
         wanted |= {f"multiply_{thread}": "multiply", f"add_{thread}": "add"}
     # Twice: what is registered with CUPTI stays from the first time.

@@ -60,6 +60,10 @@ API int cuMemcpyHtoDAsync_v2(uint64_t bytes, uint32_t stream) {
   Call(277, "cuMemcpyHtoDAsync_v2", NULL, stream, 1000 + bytes / 10, bytes, CUPTI_COPY);
   return 0;
 }
+API int cuMemcpyPeerAsync(uint64_t bytes, uint32_t stream) {
+  Call(301, "cuMemcpyPeerAsync", NULL, stream, 1000 + bytes / 10, bytes, CUPTI_PEER_COPY);
+  return 0;
+}
 API int cuMemsetD8Async(uint64_t bytes, uint32_t stream) {
   Call(216, "cuMemsetD8Async", NULL, stream, 500, bytes, CUPTI_FILL);
   return 0;
@@ -111,6 +115,13 @@ static void Record(const struct fake_call* call, uint64_t begin_ns, uint64_t end
     PUT(48, call->stream);
     PUT(92, call->correlation);
     PUT(104, call->kernel);
+  } else if (call->kind == CUPTI_PEER_COPY) { /* from this device to the first one */
+    record[4] = 10;
+    PUT(8, call->bytes);
+    PUT(32, device);
+    PUT(40, call->stream);
+    PUT(44, device);
+    PUT(60, call->correlation);
   } else {
     record[4] = 1;
     PUT(8, call->bytes);
@@ -169,6 +180,7 @@ API int cuptiGetCallbackName(int domain, uint32_t id, const char** name) {
   if (domain != CUPTI_DRIVER_API) return 1;
   *name = id == 307   ? "cuLaunchKernel"
           : id == 277 ? "cuMemcpyHtoDAsync_v2"
+          : id == 301 ? "cuMemcpyPeerAsync"
           : id == 216 ? "cuMemsetD8Async"
           : id == 17  ? "cuCtxSynchronize"
           : id == 527 ? "cuLaunchHostFunc"

@@ -22,6 +22,7 @@ struct fake_hooks {
 int cuInit(unsigned flags);
 int cuLaunchKernel(const char* kernel, uint32_t stream, uint64_t length_ns);
 int cuMemcpyHtoDAsync_v2(uint64_t bytes, uint32_t stream);
+int cuMemcpyPeerAsync(uint64_t bytes, uint32_t stream);
 int cuMemsetD8Async(uint64_t bytes, uint32_t stream);
 int cuCtxSynchronize(void);
 
