@@ -26,6 +26,11 @@ PLACES = {
     **{"callback": "Callback.after_step (", "storage": "Storage.", "sleep": "Pass.forward ("},
     **{"checkpoint": "Checkpoint.", "evaluation": "Evaluation."},
 }
+JOBS = {  # train.py's options of each kind of job
+    "ddp": (),
+    "sharded": ("--sharded",),
+    "pieces": ("--pieces", "4"),
+}
 LEAD = (0.13, 0.31)  # of the step: what is drawn; what comes of it lies between 10 and 40 %
 
 
@@ -38,23 +43,28 @@ class Label:
     lead: float  # wanted, a share of the step
     threads: int = 1
     variant: str = ""
+    job: str = "ddp"
 
     @property
     def cause(self):
         return CAUSES.get(self.kind)
 
     def __str__(self):
+        of_job = "" if self.job == "ddp" else f"{self.job}: "
         if self.kind == "healthy":
-            return "healthy"
-        words = [self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
+            return of_job + "healthy"
+        words = [of_job + self.kind, self.variant, "2 threads" if self.threads == 2 else ""]
         if self.kind in ("isa", "memory"):
             return f"{' '.join(filter(None, words[:2]))} (rank {self.rank})"
         where = "" if self.kind == "both" else f"rank {self.rank}, "
         return f"{' '.join(filter(None, words))} ({where}{100 * self.lead:.0f} %)"
 
 
-def labels(runs, rng):
-    """So many labels in the proportions of KINDS (largest remainders), in a random order."""
+def labels(runs, rng, jobs=("ddp",)):
+    """So many labels in the proportions of KINDS (largest remainders), in a random order.
+
+    Of `jobs` each run gets one; a rank of a sharded job does nothing alone.
+    """
     total = sum(KINDS.values())
     shares = {kind: runs * count / total for kind, count in KINDS.items()}
     counts = {kind: int(share) for kind, share in shares.items()}
@@ -81,6 +91,9 @@ def labels(runs, rng):
             if kind in STALLS:
                 label.variant = f"every {rng.randrange(20, 61)} steps"
             made.append(label)
+    for label in made:
+        of_kind = [job for job in jobs if job != "sharded" or label.kind not in STALLS] or ["ddp"]
+        label.job = rng.choice(of_kind) if len(of_kind) > 1 else of_kind[0]
     rng.shuffle(made)
     return made
 

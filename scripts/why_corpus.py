@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often `syncline why` is right: healthy runs, real faults, and what only looks like a fault.
 
-Two ranks of examples/pytorch_fault train on two simulated hosts with one core each. The hosts and
-their agents stay up; for every run the job is started anew, given what the run's label says, and
-recorded and judged by `syncline why`. The label is then compared with the verdict. What a run gets
-(rank, dose, variant) is drawn from the seed, so that the rank's lead is 10 to 40 % of the step.
+Two ranks of examples/pytorch_fault train on two simulated hosts with one core each, by DDP or as
+--jobs has it. The hosts and their agents stay up; for every run the job is started anew, given what
+the run's label says, and recorded and judged by `syncline why`. The label is then compared with the
+verdict. What a run gets (rank, dose, variant) is drawn from the seed, so that the rank's lead is 10
+to 40 % of the step.
 
   healthy        nothing
   quota          its container gets less CPU than it needs (every second: two compute threads)
@@ -54,7 +55,14 @@ import time
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, REPOSITORY)
 
-from scripts.corpus_labels import KINDS, STALLS, Label, judge, labels  # noqa: E402  (path is set)
+from scripts.corpus_labels import (  # noqa: E402  (path is set)
+    JOBS,
+    KINDS,
+    STALLS,
+    Label,
+    judge,
+    labels,
+)
 from scripts.corpus_removal import removal, say_removals  # noqa: E402
 from tests.integration.fleet import Fleet  # noqa: E402
 from tests.testbed import HostSpec, Testbed, TestbedError, faults  # noqa: E402
@@ -138,6 +146,7 @@ class Training:
         """train.py's options."""
         label = self.label
         words = ["--report-every", REPORT_EVERY, "--threads", label.threads]
+        words += JOBS[label.job]
         if label.kind in IN_THE_JOB:
             words += ["--fault", label.kind, "--fault-rank", label.rank]
             words += ["--dose", f"{self.dose():.3f}"]
@@ -260,23 +269,23 @@ class Corpus:
         self.bed, self.groups, self.work, self.options = bed, groups, work, options
         self.fleet = Fleet(bed, work)
         self._starts = 0
-        self.usual = {}  # by compute threads
+        self.usual = {}  # by job and compute threads
         self.results = []
         self.removals = []
 
     def training(self, label):
         self._starts += 1
-        usual = self.usual.get(label.threads)
+        usual = self.usual.get((label.job, label.threads))
         return Training(self.bed, self.groups, self.work, self._starts, label, usual)
 
-    def measure_usual(self, threads):
-        with self.training(Label("healthy", 0, 0, threads)) as job:
+    def measure_usual(self, kind, threads):
+        with self.training(Label("healthy", 0, 0, threads, job=kind)) as job:
             job.await_lines(WARM_LINES)
-            usual = self.usual[threads] = job.measure(6)
+            usual = self.usual[kind, threads] = job.measure(6)
         shares = " and ".join(f"{100 * share:.0f} %" for share in usual.busy)
         print(
-            f"usual, {threads} compute thread(s): {usual.step_ms:.1f} ms a step, cores busy for "
-            f"{shares}"
+            f"usual, {kind}, {threads} compute thread(s): {usual.step_ms:.1f} ms a step, cores "
+            f"busy for {shares}"
         )
 
     def run(self, number, label):
@@ -285,7 +294,7 @@ class Corpus:
         with self.training(label) as job:
             job.await_lines(WARM_LINES)
             if label.kind not in FROM_THE_BEGIN:  # until now it is healthy
-                job.usual = self.usual[label.threads] = job.measure(2)
+                job.usual = self.usual[label.job, label.threads] = job.measure(2)
             with job.fault():
                 job.await_lines(1)
                 lines = len(job.lines())
@@ -362,7 +371,7 @@ class Corpus:
         facts = {
             "run": number,
             "label": dataclasses.asdict(label),
-            "usual_step_ms": self.usual[label.threads].step_ms,
+            "usual_step_ms": self.usual[label.job, label.threads].step_ms,
             **measured,
             "outcome": dataclasses.asdict(outcome),
             "answer": answer,
@@ -410,7 +419,16 @@ def parse():
         "--keep", action="store_true", help="also the recordings of runs that were judged right"
     )
     parser.add_argument("--only", help="only runs of these kinds, e.g. quota,both")
+    parser.add_argument(
+        "--jobs",
+        default="ddp",
+        help="kinds of jobs, in turn: ddp (default), sharded (FSDP), pieces (batches in four "
+        "pieces, whose gradients add up)",
+    )
     options = parser.parse_args()
+    strange = set(options.jobs.split(",")) - set(JOBS)
+    if strange:
+        parser.error(f"--jobs: {', '.join(sorted(strange))}? There are {', '.join(JOBS)}.")
     if options.runs < 1:
         parser.error("--runs is at least 1")
     unknown = set(filter(None, (options.only or "").split(","))) - set(KINDS)
@@ -426,7 +444,7 @@ def parse():
 
 def walk(options, work):
     """The results of all runs, also when interrupted."""
-    wanted = labels(options.runs, random.Random(options.seed))
+    wanted = labels(options.runs, random.Random(options.seed), options.jobs.split(","))
     if options.only:
         wanted = [label for label in wanted if label.kind in options.only.split(",")]
     specs = [HostSpec("alpha"), HostSpec("beta")]
@@ -440,8 +458,8 @@ def walk(options, work):
         corpus = Corpus(bed, groups, work, options)
         corpus.fleet.up()
         try:
-            for threads in sorted({label.threads for label in wanted}):
-                corpus.measure_usual(threads)
+            for kind, threads in sorted({(label.job, label.threads) for label in wanted}):
+                corpus.measure_usual(kind, threads)
             for number, label in enumerate(wanted, 1):
                 corpus.run(number, label)
         except KeyboardInterrupt:

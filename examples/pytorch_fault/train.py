@@ -23,6 +23,7 @@ What looks like one of them, and is not:
 """
 
 import argparse
+import contextlib
 import gc
 import mmap
 import os
@@ -35,6 +36,7 @@ import torch
 import torch.distributed as dist
 from sklearn.datasets import load_digits
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
@@ -233,9 +235,27 @@ class Evaluation:
         while True:
             with torch.no_grad():
                 for images, _ in self._loader:
-                    self._network.module(images)
+                    getattr(self._network, "module", self._network)(images)
                     if time.monotonic() >= end:
                         return
+
+
+def sharded(network):
+    """Each rank holds a part of the parameters, and gets the others where it needs them (FSDP)."""
+    for layer in (network.first, network.second, network.classifier):
+        fully_shard(layer)
+    return fully_shard(network)
+
+
+def learn(network, loss_of, images, labels, pieces):
+    """The gradient of a batch, which is computed in so many pieces; the ranks meet in the last."""
+    parts = list(zip(images.chunk(pieces), labels.chunk(pieces)))
+    for number, (some, their_labels) in enumerate(parts, 1):
+        last = number == len(parts)
+        with contextlib.nullcontext() if last else network.no_sync():
+            loss = loss_of(network(some), their_labels) / len(parts)
+            loss.backward()
+    return loss * len(parts)
 
 
 def train(network, options, dose_s, switch):
@@ -268,8 +288,7 @@ def train(network, options, dose_s, switch):
         if roots:
             roots.run(switch.on)
         optimizer.zero_grad()
-        loss = loss_of(network(images), labels)
-        loss.backward()
+        loss = learn(network, loss_of, images, labels, options.pieces)
         optimizer.step()
         if switch.on:
             callback.after_step()
@@ -301,6 +320,10 @@ def main():
     parser.add_argument("--stall-every", type=int, default=40, metavar="STEPS")
     parser.add_argument("--data", metavar="FILE", help="storage: what it reads, 256 KiB or more")
     parser.add_argument("--mapped", action="store_true", help="storage: by a map, not by reading")
+    parser.add_argument("--sharded", action="store_true", help="by FSDP, not by DDP")
+    parser.add_argument(
+        "--pieces", type=int, default=1, help="of a batch, whose gradients add up (default 1)"
+    )
     parser.add_argument("--threads", type=int, default=1, help="that compute (default 1)")
     parser.add_argument("--report-every", type=int, default=100, metavar="STEPS")
     options = parser.parse_args()
@@ -308,6 +331,8 @@ def main():
         parser.error("--fault needs a --dose above 0")
     if options.fault == "storage" and not options.data:
         parser.error("--fault storage needs --data")
+    if options.sharded and (options.pieces > 1 or options.fault in ("checkpoint", "evaluation")):
+        parser.error("--sharded: no --pieces, no checkpoint or evaluation of one rank")
     mine = int(os.environ["RANK"]) == options.fault_rank
     dose_s = {
         fault: options.dose / 1000 if mine and fault == options.fault else 0.0 for fault in FAULTS
@@ -316,7 +341,8 @@ def main():
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     switch = Switch()
-    network = DistributedDataParallel(Network(dose_s["sleep"], switch))
+    network = Network(dose_s["sleep"] / options.pieces, switch)
+    network = sharded(network) if options.sharded else DistributedDataParallel(network)
     train(network, options, dose_s, switch)
 
 
