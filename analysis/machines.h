@@ -38,6 +38,8 @@ struct ProcessUsage {
   // measured.
   int64_t cpus_busy_ns = 0;
   int64_t cpus_stolen_ns = 0;
+  // The clock of its main thread's CPU whenever that was found running, median; 0: not known.
+  int64_t clock_khz = 0;
   // Of the control groups that may limit its memory, the one that was full most often meanwhile.
   std::optional<FullGroup> full_group;
   // All its threads that were sampled, added up; `threads_waiting_ns` includes throttled time.

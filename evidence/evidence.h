@@ -75,6 +75,8 @@ struct ThreadSample {
   char state = 0;             // when it was read: 'R', 'S', 'D', ..., as the kernel writes it
   int64_t major_faults = -1;  // how often it waited for a page of memory to come from storage
   int64_t minor_faults = -1;  // and for one that needed no storage; not in older files
+  // Where it was found running, four times a second: the clock of its CPU, as cpufreq has it.
+  int64_t clock_khz = -1;
 };
 
 // Of a control group: cpu.stat, and its quota.

@@ -20,6 +20,7 @@ std::string Sample() {
   Append(ThreadSample{0, 1000, 1010, 5, 6, -1}, &text);
   Append(ThreadSample{0, 1100, 1110, 7, 8, 3, 'D', 12}, &text);
   Append(ThreadSample{0, 1200, 1210, 7, 8, 3, 'R', 12, 3400}, &text);
+  Append(ThreadSample{0, 1300, 1310, 8, 8, -1, 'R', 12, 3400, 2'600'000}, &text);
   Append(GroupSample{0, 1001, 1011, 10, 2, 70, 70'000'000, 100'000'000}, &text);
   Append(ProcessSample{0, 1002, 1012, 10'000'000, 3}, &text);
   AppendRecorded(ProcessSample{0, 1003, 1013, 20'000'000}, &text);
@@ -55,6 +56,8 @@ TEST(Evidence, WhatIsWrittenReadsBack) {
   EXPECT_EQ(read->thread_samples[0].cpu, -1);
   EXPECT_EQ(read->thread_samples[0].state, 0) << "not of all, and not in older lines";
   EXPECT_EQ(read->thread_samples[0].major_faults, -1);
+  EXPECT_EQ(read->thread_samples[2].clock_khz, -1);
+  EXPECT_EQ(read->thread_samples[3].clock_khz, 2'600'000);
   EXPECT_EQ(read->thread_samples[1].cpu, 3);
   EXPECT_EQ(read->thread_samples[1].state, 'D');
   EXPECT_EQ(read->thread_samples[1].major_faults, 12);
@@ -114,7 +117,8 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "t 0 1 2 3 4 5 DD 7\n"
                            "t 0 1 2 3 4 5 D -1\n"
                            "t 0 1 2 3 4 5 D 7 -1\n"
-                           "t 0 1 2 3 4 5 D 7 8 9\n"
+                           "t 0 1 2 3 4 5 R 7 8 0\n"
+                           "t 0 1 2 3 4 5 R 7 8 9 10\n"
                            "K -1\n"
                            "K 1000001\n"
                            "K 5 x\n"
@@ -135,8 +139,8 @@ TEST(Evidence, ADamagedLineIsLeftOutAndCounted) {
                            "P 9 1 1 1 1 1 1 =x\n";
   const auto read = ParseEvidence(text);
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->damaged_lines, 31);
-  EXPECT_EQ(read->thread_samples.size(), 3);
+  EXPECT_EQ(read->damaged_lines, 32);
+  EXPECT_EQ(read->thread_samples.size(), 4);
   EXPECT_EQ(read->page_ns, 1300);
   EXPECT_EQ(read->recorded_samples.size(), 4);
   EXPECT_EQ(read->processes.size(), 2);  // it keeps its number

@@ -148,6 +148,10 @@ class Parser {
         sample.minor_faults = words->Number<int64_t>();
         if (sample.minor_faults < 0) words->Fail();
       }
+      if (words->More()) {
+        sample.clock_khz = words->Number<int64_t>();
+        if (sample.clock_khz <= 0) words->Fail();
+      }
       if (!IsState(state) || sample.major_faults < 0) words->Fail();
       sample.state = IsState(state) ? state[0] : '\0';
     }

@@ -80,6 +80,9 @@ void Append(const ThreadSample& sample, std::string* out) {
   if (sample.state != 0) {
     absl::StrAppend(out, " ", std::string(1, sample.state), " ", sample.major_faults);
     if (sample.minor_faults >= 0) absl::StrAppend(out, " ", sample.minor_faults);
+    if (sample.minor_faults >= 0 && sample.clock_khz > 0) {
+      absl::StrAppend(out, " ", sample.clock_khz);
+    }
   }
   out->push_back('\n');
 }

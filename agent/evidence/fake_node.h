@@ -100,7 +100,7 @@ class FakeNode : public ::testing::Test {
   }
   Sampler Make(SamplerOptions options = {}) {
     options.proc = proc_;
-    options.online_cpus = root_ / "online";
+    options.cpus = root_;
     return Sampler(Directories(), &clock_, options);
   }
   // All that was written so far.

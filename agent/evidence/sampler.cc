@@ -20,6 +20,7 @@ using evidence::Relation;
 
 constexpr int64_t kQueuedNs = 1'000'000;  // from so much on it is worth knowing on which processor
 constexpr int64_t kRecordedPauseNs = 450'000'000;  // between readings of whole processes
+constexpr int64_t kClockPauseNs = 225'000'000;     // between readings of a CPU's clock
 constexpr int kAncestorsMax = 32;
 constexpr size_t kNotesMax = 50;
 constexpr size_t kDeclaredMax = 100'000;  // lines of processes and threads: a job that forks wildly
@@ -42,7 +43,8 @@ Sampler::Sampler(RuntimeDirectories directories, Clock* clock, SamplerOptions op
       clock_(clock),
       options_(std::move(options)),
       memory_groups_(options_.groups_max),
-      steal_time_(options_.proc, options_.ticks_per_second) {}
+      steal_time_(options_.proc, options_.ticks_per_second),
+      clocks_(options_.cpus) {}
 
 void Sampler::Note(const std::string& note) {
   if (notes_.size() < kNotesMax && notes_.insert(note).second) evidence::AppendNote(note, &text_);
@@ -176,7 +178,7 @@ void Sampler::FindGroups(RecordedProcess* process) {
 void Sampler::FindAllowed(RecordedProcess* process) {
   CpuSet cpus = AllowedOf(process->tasks, process->entry.pid);
   // The kernel lists also what is switched off.
-  const auto online = ParseCpuList(ProcFile(options_.online_cpus));
+  const auto online = ParseCpuList(ProcFile(options_.cpus / "online"));
   if (online.has_value() && !online->empty()) {
     std::erase_if(cpus, [&](uint32_t cpu) { return !online->contains(cpu); });
   }
@@ -404,6 +406,9 @@ void Sampler::ReadTasks(int64_t* now_ns) {
         sample.state = more->state;
         sample.major_faults = more->major_faults;
         sample.minor_faults = more->minor_faults;
+        const bool runs = more->state == 'R' && *now_ns - task.clock_read_ns >= kClockPauseNs;
+        if (runs) sample.clock_khz = clocks_.KhzOf(more->cpu);
+        if (runs) task.clock_read_ns = *now_ns;
       }
       *now_ns = clock_->MonotonicNs();
     }

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/evidence/cpu_clocks.h"
 #include "agent/evidence/memory_groups.h"
 #include "agent/evidence/proc_text.h"
 #include "agent/evidence/process_tasks.h"
@@ -37,7 +38,7 @@ namespace syncline::agent {
 
 struct SamplerOptions {
   std::filesystem::path proc = "/proc";
-  std::filesystem::path online_cpus = "/sys/devices/system/cpu/online";
+  std::filesystem::path cpus = "/sys/devices/system/cpu";
   int32_t own_pid = 0;             // the agent's
   int64_t ticks_per_second = 100;  // sysconf(_SC_CLK_TCK)
   size_t threads_max = 384;        // of the recorded processes
@@ -85,9 +86,10 @@ class Sampler {
     bool chosen = false;  // for being busy: may be given up for a busier one
     SampledFile schedstat;
     SampledFile stat;
-    int64_t on_cpu_ns = 0;        // as read last
-    int64_t searched_cpu_ns = 0;  // as the last search found it
-    int64_t run_queue_ns = -1;    // as read last
+    int64_t on_cpu_ns = 0;                  // as read last
+    int64_t searched_cpu_ns = 0;            // as the last search found it
+    int64_t run_queue_ns = -1;              // as read last
+    int64_t clock_read_ns = INT64_MIN / 2;  // when its CPU's clock was
   };
   struct BusyTask {
     int64_t grown_ns = 0;  // since the last search
@@ -147,6 +149,7 @@ class Sampler {
   std::map<std::string, GroupEntry> groups_;  // by directory
   MemoryGroups memory_groups_;
   StealTime steal_time_;
+  CpuClocks clocks_;
   std::map<int32_t, Other> others_;  // by pid
   std::set<std::string> notes_;
   std::vector<std::string> complaints_;

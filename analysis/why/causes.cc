@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/why/blocked.h"
+#include "analysis/why/clock_speed.h"
 #include "analysis/why/everybody.h"
 #include "analysis/why/fewer_threads.h"
 #include "analysis/why/lower_sets.h"
@@ -344,6 +345,7 @@ class CauseFinder {
                          static_cast<double>(answer_.ranks[rank].mean_step_ns);
     finding->stood = places_.Of(rank, least);
     finding->page_faults = MoreFaultsOf(page_faults_, rank, limit_ns_, answer_.ranks);
+    finding->clock = SlowerClockOf(judged_.ranks, rank, limit_ns_);
     finding->steal = MoreStealOf(steal_, rank, limit_ns_, judged_.ranks, answer_.ranks);
     const bool known = std::any_of(finding->causes.begin(), finding->causes.end(),
                                    [](const Cause& one) { return one.part == Part::kCompute; });

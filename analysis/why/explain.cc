@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "analysis/why/carried.h"
 #include "analysis/why/causes.h"
+#include "analysis/why/clock_speed.h"
 #include "analysis/why/judged.h"
 #include "analysis/why/judged_checks.h"
 #include "analysis/why/page_faults.h"
@@ -50,6 +51,7 @@ RankSummary SummaryOf(const JudgedRank& judged) {
   summary.processor = ProcessorTimeOf(judged);
   summary.page_faults = PageFaultsOf(judged);
   summary.steal = StealTimeOf(judged);
+  summary.clock = CpuClockOf(judged);
   if (rank.evidence != nullptr) {
     summary.sample_gaps = rank.evidence->gaps.size();
     if (rank.evidence_process.has_value()) {

@@ -16,6 +16,7 @@
 
 #include "analysis/network.h"
 #include "analysis/why/blocked_sleep.h"
+#include "analysis/why/clock_speed_model.h"
 #include "analysis/why/job_input.h"
 #include "analysis/why/longer_work.h"
 #include "analysis/why/mean_estimate.h"
@@ -151,6 +152,8 @@ struct RankFinding {
   std::optional<MorePageFaults> page_faults;
   // A hypervisor certainly takes more from it, which may be a part of what nothing explains.
   std::optional<MoreStealTime> steal;
+  // Its CPU is certainly clocked lower, which may be a part of what nothing explains.
+  std::optional<SlowerClock> clock;
 
   // What of a late rank's lead its causes explain, and what they leave, a step.
   int64_t explained_ns() const {
@@ -193,6 +196,7 @@ struct RankSummary {
   std::optional<ProcessorTime> processor;
   std::optional<PageFaults> page_faults;  // nullopt: not counted
   std::optional<StealTime> steal;         // nullopt: not measured
+  std::optional<CpuClock> clock;          // likewise
   int64_t sample_period_ns = 0;           // 0: no samples
   int group_version = 0;                  // of control groups seen; 0: none
   std::optional<uint64_t> sample_gaps;    // nullopt: its node was not sampled

@@ -225,7 +225,7 @@ std::vector<Reading> ReadingsOf(const Evidence& evidence, uint32_t thread) {
     if (sample.thread != thread) continue;
     readings.push_back({Middle(sample.at_ns, sample.until_ns), sample.on_cpu_ns,
                         sample.run_queue_ns, sample.cpu, sample.state, sample.major_faults,
-                        sample.minor_faults});
+                        sample.minor_faults, sample.clock_khz});
   }
   return readings;
 }

@@ -31,6 +31,7 @@ struct Reading {
   char state = 0;             // as evidence::ThreadSample has it; 0: not known
   int64_t major_faults = -1;  // likewise; -1: not known
   int64_t minor_faults = -1;  // likewise
+  int64_t clock_khz = -1;     // likewise
 };
 
 // Between two readings of a driver.
@@ -115,6 +116,13 @@ int64_t ValueAt(const Readings& readings, int64_t R::*field, int64_t at_ns) {
       static_cast<double>(at_ns - before.at_ns) / static_cast<double>(after->at_ns - before.at_ns);
   return before.*field +
          static_cast<int64_t>(part * static_cast<double>((*after).*field - before.*field));
+}
+
+// By how much it has grown in that time; what shrinks has not.
+template <class R>
+int64_t GrownIn(const std::vector<R>& readings, int64_t R::*field, const OwnInterval& within) {
+  return std::max<int64_t>(
+      0, ValueAt(readings, field, within.end_ns) - ValueAt(readings, field, within.begin_ns));
 }
 
 }  // namespace syncline::analysis::why

@@ -12,12 +12,6 @@ namespace {
 constexpr double kShareMax = 0.999;
 constexpr double kCoveredMin = 0.75;  // of the steps, between the first reading and the last one
 
-template <class R>
-int64_t GrownIn(const std::vector<R>& readings, int64_t R::*field, const OwnInterval& within) {
-  return std::max<int64_t>(
-      0, ValueAt(readings, field, within.end_ns) - ValueAt(readings, field, within.begin_ns));
-}
-
 OwnInterval AllOf(const JudgedRank& rank) {
   return {rank.steps.front().begin_ns, rank.steps.back().end_ns};
 }

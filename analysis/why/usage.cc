@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "analysis/why/clock_speed.h"
 #include "analysis/why/samples.h"
 #include "analysis/why/steal.h"
 
@@ -86,6 +87,8 @@ bool AddMainThread(const Evidence& evidence, uint32_t index, const OwnInterval& 
   usage->running_ns =
       std::clamp<int64_t>(last.on_cpu_ns - first.on_cpu_ns, 0, usage->sampled_ns - run_queue_ns);
   usage->blocked_ns = BlockedOf(samples.driver, *usage);
+  const std::vector<int64_t> clocks = ClocksIn(samples.driver);
+  if (!clocks.empty()) usage->clock_khz = clocks[clocks.size() / 2];
   const OwnInterval around{within.begin_ns - kMarginNs, within.end_ns + kMarginNs};
   const auto read = BytesReadOf(evidence, index, around);
   if (read.has_value()) usage->read_bytes = read->bytes;

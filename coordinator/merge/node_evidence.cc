@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kPercent = 100;  // of one processor
 constexpr double kMsPerSecond = 1000;
+constexpr double kKhzInGhz = 1e6;
 
 // Of one that was recorded.
 std::optional<ProcessKey> KeyOf(const evidence::Process& process) {
@@ -26,9 +27,13 @@ std::optional<ProcessKey> KeyOf(const evidence::Process& process) {
 void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::CounterSeries>* all) {
   std::vector<Growth> on_cpu(evidence.threads.size(), Growth(kPercent));
   std::vector<Growth> run_queue(evidence.threads.size(), Growth(kMsPerSecond));
+  std::vector<std::vector<timeline::CounterPoint>> clocks(evidence.threads.size());
   for (const evidence::ThreadSample& sample : evidence.thread_samples) {
     on_cpu[sample.thread].Add(sample, sample.on_cpu_ns);
     run_queue[sample.thread].Add(sample, sample.run_queue_ns);
+    if (sample.clock_khz <= 0) continue;
+    const double ghz = static_cast<double>(sample.clock_khz) / kKhzInGhz;
+    clocks[sample.thread].push_back({sample.at_ns, ghz});
   }
   for (size_t i = 0; i < evidence.threads.size(); ++i) {
     const evidence::Thread& thread = evidence.threads[i];
@@ -43,7 +48,12 @@ void AddThreads(const evidence::Evidence& evidence, std::vector<timeline::Counte
     on_cpu[i].Finish(series, all);
     series.name = absl::StrCat("run queue", who);
     series.unit = "ms/s";
-    run_queue[i].Finish(std::move(series), all);
+    run_queue[i].Finish(series, all);
+    if (clocks[i].empty()) continue;
+    series.name = absl::StrCat("clock of its CPU", who);
+    series.unit = "GHz";
+    series.points = std::move(clocks[i]);
+    all->push_back(std::move(series));
   }
 }
 

@@ -81,5 +81,18 @@ TEST(CountersOfTest, OneSampleSaysNothing) {
   EXPECT_THAT(CountersOf(evidence), IsEmpty());
 }
 
+TEST(CountersOfTest, TheClockOfACpuIsAsItWasRead) {
+  evidence::Evidence evidence = TwoProcesses();
+  evidence.thread_samples = {{0, 100 * kMs, 100 * kMs, 0, 0, 0, 'R', 0, 0, 2'600'000},
+                             {0, 150 * kMs, 150 * kMs, 0, 0, 0, 'R', 0, 0},
+                             {0, 200 * kMs, 200 * kMs, 0, 0, 0, 'R', 0, 0, 1'200'000}};
+  const std::vector<timeline::CounterSeries> all = CountersOf(evidence);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].name, "clock of its CPU · python (tid 10)");
+  EXPECT_EQ(all[0].unit, "GHz");
+  EXPECT_EQ(all[0].process, (ProcessKey{0, 5, 10, 7}));
+  EXPECT_THAT(PointsOf(all[0]), ElementsAre(std::pair(100 * kMs, 2.6), std::pair(200 * kMs, 1.2)));
+}
+
 }  // namespace
 }  // namespace syncline::merge

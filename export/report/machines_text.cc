@@ -51,6 +51,12 @@ std::string StolenText(const ProcessUsage& usage) {
   return ppm.has_value() ? PercentOfPpm(*ppm) : "-";
 }
 
+std::string ClockText(const ProcessUsage& usage) {
+  constexpr double kKhzInGhz = 1e6;
+  if (usage.clock_khz <= 0) return "-";
+  return absl::StrFormat("%.2f", static_cast<double>(usage.clock_khz) / kKhzInGhz);
+}
+
 struct Row {
   std::string name;
   const ProcessUsage* usage = nullptr;
@@ -236,6 +242,7 @@ Json OfProcess(const MachineReport::Process& process) {
           {"page_ns", usage.page_ns > 0 ? Json(usage.page_ns) : Json()},
           {"cpus_busy_ns", StolenPpm(usage).has_value() ? Json(usage.cpus_busy_ns) : Json()},
           {"cpus_stolen_ns", StolenPpm(usage).has_value() ? Json(usage.cpus_stolen_ns) : Json()},
+          {"clock_khz", usage.clock_khz > 0 ? Json(usage.clock_khz) : Json()},
           {"read_bytes", OrNull(usage.read_bytes)},
           {"full_memory", OrNull(usage.full_group)},
           {"threads", usage.threads},
@@ -277,18 +284,20 @@ void MachinesInFull(Page* page) {
                {"asleep", Table::Align::kRight},
                {"blocked", Table::Align::kRight},
                {"steal", Table::Align::kRight},
+               {"GHz", Table::Align::kRight},
                {"read MB/s", Table::Align::kRight},
                {"faults/s", Table::Align::kRight},
                {"CPUs", Table::Align::kRight},
                {"queued", Table::Align::kRight}});
   for (const Row* row : Ranked(rows, [](const Row& one) { return one.kept_ppm(); })) {
     const ProcessUsage& usage = *row->usage;
-    table.Add(
-        {row->name, Percent(usage.running_ns, usage.sampled_ns),
-         Percent(usage.waiting_ns, usage.sampled_ns), Percent(usage.throttled_ns, usage.sampled_ns),
-         Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), StolenText(usage),
-         ReadText(usage), FaultsText(usage), MeanText(usage.threads_running_ns, usage.sampled_ns),
-         MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
+    table.Add({row->name, Percent(usage.running_ns, usage.sampled_ns),
+               Percent(usage.waiting_ns, usage.sampled_ns),
+               Percent(usage.throttled_ns, usage.sampled_ns),
+               Percent(usage.asleep_ns(), usage.sampled_ns), BlockedText(usage), StolenText(usage),
+               ClockText(usage), ReadText(usage), FaultsText(usage),
+               MeanText(usage.threads_running_ns, usage.sampled_ns),
+               MeanText(usage.threads_waiting_ns, usage.sampled_ns)});
   }
   page->Print(table);
   page->Line(
@@ -298,7 +307,8 @@ void MachinesInFull(Page* page) {
       "for I/O, was stopped, or a hypervisor ran something else on its CPU. blocked: of that, "
       "uninterruptible sleep, mostly for storage (an estimate from samples; -: not known). steal: "
       "what a hypervisor took of the time in which the CPUs that the process may use had something "
-      "to do (-: not known; 0.0 % also where the kernel is not told of it). read MB/s: read from "
+      "to do (-: not known; 0.0 % also where the kernel is not told of it). GHz: the clock of the "
+      "CPU that the main thread ran on, median (-: the kernel has none). read MB/s: read from "
       "storage for the process. "
       "faults/s: page faults of the main thread that needed no storage (memory comes anew from the "
       "kernel, or files are mapped). "

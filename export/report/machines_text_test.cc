@@ -111,6 +111,7 @@ TEST(SectionsByName, WhatTheMachinesDid) {
   report.machines[2].processes[0].usage.read_bytes = kWindowNs / 80;
   report.machines[2].processes[0].usage.cpus_busy_ns = kWindowNs / 100 * 76;
   report.machines[2].processes[0].usage.cpus_stolen_ns = kWindowNs / 100 * 24;
+  report.machines[2].processes[0].usage.clock_khz = 1'200'000;
   report.machines[2].processes[0].usage.minor_faults = kWindowNs / 100'000;
   report.machines[2].processes[0].usage.full_group = {"/job\nx", 1, 300'000'000, 120,
                                                       2'000'000'000};
@@ -130,8 +131,8 @@ TEST(SectionsByName, WhatTheMachinesDid) {
                               std::regex("\\s+"), " ");
   };
   EXPECT_EQ(row("node-2 ·"),
-            " node-2 · rank 2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 24.0 % 12.5 10 000 1.25 0.02");
-  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 100.0 % 0.0 % 0.0 % 0.0 % - - - - 2.50 0.04");
+            " node-2 · rank 2 60.0 % 1.0 % 20.0 % 19.0 % 7.0 % 24.0 % 1.20 12.5 10 000 1.25 0.02");
+  EXPECT_EQ(row("node-1 ·"), " node-1 · rank 1 100.0 % 0.0 % 0.0 % 0.0 % - - - - - 2.50 0.04");
   EXPECT_LT(text.find("rank 2"), text.find("rank 0")) << "who was kept from its CPU comes first";
   EXPECT_THAT(text, Not(HasSubstr("loader")));
   EXPECT_THAT(text, HasSubstr("a part of the window only: 50.0 % (node-1 · rank 1)."));

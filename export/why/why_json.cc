@@ -13,6 +13,7 @@ namespace {
 using analysis::why::Answer;
 using analysis::why::BlockedSleep;
 using analysis::why::Cause;
+using analysis::why::CpuClock;
 using analysis::why::CriticalPath;
 using analysis::why::FewerThreads;
 using analysis::why::FullMemory;
@@ -32,6 +33,7 @@ using analysis::why::RankFinding;
 using analysis::why::RankSummary;
 using analysis::why::Refusal;
 using analysis::why::RefusalJsonName;
+using analysis::why::SlowerClock;
 using analysis::why::StallGroup;
 using analysis::why::Stalls;
 using analysis::why::StealTime;
@@ -135,6 +137,19 @@ Json JsonOf(const std::optional<MorePageFaults>& faults) {
 Json JsonOf(const std::optional<StealTime>& steal) {
   if (!steal.has_value()) return nullptr;
   return {{"share", steal->share}, {"step_ns", steal->step_ns}};
+}
+
+Json JsonOf(const std::optional<CpuClock>& clock) {
+  if (!clock.has_value()) return nullptr;
+  return {{"khz", clock->khz}, {"readings", clock->readings}};
+}
+
+Json JsonOf(const std::optional<SlowerClock>& clock) {
+  if (!clock.has_value()) return nullptr;
+  Json json = JsonOf(std::optional(clock->own));
+  json["others_khz"] = clock->others_khz;
+  json["more_ns"] = clock->more_ns;
+  return json;
 }
 
 Json JsonOf(const std::optional<MoreStealTime>& steal) {
@@ -260,6 +275,7 @@ Json JsonOf(const Answer& answer, const RankFinding& finding) {
           {"longer_work", JsonOf(finding.longer)},
           {"page_faults", JsonOf(finding.page_faults)},
           {"steal", JsonOf(finding.steal)},
+          {"clock", JsonOf(finding.clock)},
           {"python", JsonOf(finding.stood)},
           {"processor", JsonOf(finding.processor)}};
 }
@@ -294,6 +310,7 @@ Json JsonOf(const RankSummary& rank) {
           {"processor", JsonOf(rank.processor)},
           {"page_faults", JsonOf(rank.page_faults)},
           {"steal", JsonOf(rank.steal)},
+          {"clock", JsonOf(rank.clock)},
           {"samples",
            {{"period_ns", IfKnown(rank.sample_period_ns > 0, rank.sample_period_ns)},
             {"gaps", sampled ? Json(*rank.sample_gaps) : Json()},

@@ -200,6 +200,19 @@ std::string ForStealTime(const RankSummary& rank) {
                       "time as st");
 }
 
+// Its CPU's lower clock may be most of it.
+bool SeemsSlowed(const RankFinding& finding) {
+  return finding.clock.has_value() && finding.clock->more_ns * 2 >= finding.unexplained_ns();
+}
+
+std::string ForSlowClock(const RankSummary& rank) {
+  return absl::StrCat("find out what keeps the clock of ", NodeOf(rank),
+                      " down: its settings "
+                      "(`syncline nodes --check`, `cpupower frequency-info`), heat (`grep . "
+                      "/sys/devices/system/cpu/cpu*/thermal_throttle/*_total_time_ms` grows, on "
+                      "Intel's), a power limit (`turbostat`, its BMC), or a slower kind of core");
+}
+
 // Not certainly enough to be named.
 bool SeemsBlocked(const Answer& answer, const RankFinding& finding) {
   return std::any_of(finding.not_causes.begin(), finding.not_causes.end(),
@@ -214,6 +227,7 @@ std::string ForUnknown(const Answer& answer, const RankFinding& finding) {
   if (!finding.work.empty()) {
     return absl::StrCat("balance the work: ", OnNode(rank), " does not do the same as the others");
   }
+  if (SeemsSlowed(finding)) return ForSlowClock(rank);
   // Code that keeps the interpreter's lock may wait for storage (a mapped file).
   const bool told = finding.stood.has_value() && !IsInOperators(finding);
   if (told && !(finding.stood->place.empty() && SeemsBlocked(answer, finding))) {

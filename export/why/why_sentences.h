@@ -71,6 +71,11 @@ const analysis::why::RankSummary* MostStolen(const analysis::why::Answer& answer
 std::vector<std::string> StealSentences(const analysis::why::Answer& answer);
 std::string StealSentence(const analysis::why::Answer& answer,
                           const analysis::why::MoreStealTime& steal);
+// "2.60 GHz".
+std::string ClockText(int64_t khz);
+// Of a late rank whose CPU is clocked lower.
+std::string ClockSentence(const analysis::why::Answer& answer,
+                          const analysis::why::SlowerClock& clock);
 // Of one that is named for fewer threads: it may use fewer CPUs than any other. Empty: not so, or
 // not known.
 std::string AllowedSentence(const analysis::why::Answer& answer,

@@ -208,6 +208,7 @@ std::string StoodSentence(const Answer& answer, const RankFinding& finding) {
 // What may be a part of what nothing explains.
 void AddSigns(const Answer& answer, const RankFinding& finding, std::vector<std::string>* lines) {
   if (finding.steal.has_value()) lines->push_back(StealSentence(answer, *finding.steal));
+  if (finding.clock.has_value()) lines->push_back(ClockSentence(answer, *finding.clock));
   if (finding.page_faults.has_value()) {
     lines->push_back(FaultSentence(answer, *finding.page_faults));
   }

@@ -19,6 +19,7 @@ constexpr int64_t kFaultsAtOnce = 4;         // when it is blocked
 constexpr int64_t kFaultNs = 1'000;          // one that needs no storage
 constexpr int64_t kPageBytes = 4096;         // read for a page fault
 constexpr uint32_t kThreads = 9;             // of a process, besides those on which it computes
+constexpr int64_t kKhzJitter = 20'001;       // of clocks
 
 // What it has of all operators; all else it has in one alone.
 Trouble Everywhere(const Trouble* trouble) {
@@ -132,6 +133,10 @@ void FakeJob::Sample(size_t rank, char state) {
     evidence.thread_samples.back().state = state;
     evidence.thread_samples.back().major_faults = clock.major_faults;
     evidence.thread_samples.back().minor_faults = clock.minor_faults;
+    if (options_.clock_khz > 0 && state == 'R' && evidence.thread_samples.size() % 5 == 0) {
+      const auto khz = static_cast<double>(options_.clock_khz) / clock.slower;
+      evidence.thread_samples.back().clock_khz = static_cast<int64_t>(khz) + at_ns % kKhzJitter;
+    }
   }
   evidence.group_samples.push_back({0, at_ns + 20 * kUs, at_ns + 22 * kUs, clock.now_ns / 100 / kMs,
                                     static_cast<int64_t>(clock.periods), clock.throttled_ns,

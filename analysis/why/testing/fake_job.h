@@ -60,6 +60,7 @@ struct FakeJobOptions {
   bool spin = false;              // threads beside the driver wait for work actively
   bool helper_sampled = false;    // one of them, by itself
   bool steal = true;              // nodes say what a hypervisor took
+  int64_t clock_khz = 0;          // of processors that are not slower; 0: nodes do not say it
   // By rank: threads that its process has besides, and how many CPUs these keep busy.
   std::map<size_t, uint32_t> more_threads;
   std::map<size_t, double> background;

@@ -65,6 +65,7 @@ void WriteEvidence(const evidence::Evidence& from, std::string* out) {
     if (one.state != 0) {
       absl::StrAppend(out, " ", std::string(1, one.state), " ", one.major_faults);
       if (one.minor_faults >= 0) absl::StrAppend(out, " ", one.minor_faults);
+      if (one.clock_khz > 0) absl::StrAppend(out, " ", one.clock_khz);
     }
     absl::StrAppend(out, "\n");
   }
@@ -291,6 +292,7 @@ class Reader {
       one.state = State();
       one.major_faults = Number();
       if (More()) one.minor_faults = Number();
+      if (More()) one.clock_khz = Number();
     }
     wrong_ |= one.thread >= to->threads.size();
   }
