@@ -168,12 +168,13 @@ def judge(label, answer):
         if label.cause is None or ranks != [label.rank]:
             return Outcome("wrong", f"ranks {ranks} make stalls")
     verdict = answer["verdict"]
-    places = {rank["rank"]: (rank["python"] or {}).get("place") for rank in verdict["ranks"]}
-    places = {rank: place for rank, place in places.items() if place}
-    for rank, place in places.items():
+    places = {rank["rank"]: rank["python"] for rank in verdict["ranks"]}
+    places = {rank: python for rank, python in places.items() if (python or {}).get("place")}
+    for rank, python in places.items():
         wanted = PLACES.get(label.kind) if rank == label.rank else None
-        if wanted is None or not place.startswith(wanted):
-            return Outcome("wrong", f"rank {rank} stands in {place}")
+        said = [python["place"], python["within"] or ""]  # and what is called there
+        if wanted is None or not any(where.startswith(wanted) for where in said):
+            return Outcome("wrong", f"rank {rank} stands in {python['place']}")
     located = list(filter(None, (judge_operator(label, rank) for rank in verdict["ranks"])))
     for one in located:
         if one.judgement == "wrong":

@@ -2,6 +2,7 @@
 #include "analysis/why/clock_speed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/why/samples.h"
 
@@ -54,23 +55,25 @@ std::optional<CpuClock> CpuClockOf(const JudgedRank& rank) {
 
 std::optional<SlowerClock> SlowerClockOf(std::span<const JudgedRank> ranks, size_t rank,
                                          int64_t limit_ns) {
-  std::vector<std::vector<int64_t>> others;
+  std::vector<std::pair<std::vector<int64_t>, const JudgedRank*>> others;
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (i == rank) continue;
-    others.push_back(ClocksOf(ranks[i]));
-    if (others.back().empty()) return std::nullopt;
+    others.emplace_back(ClocksOf(ranks[i]), &ranks[i]);
+    if (others.back().first.empty()) return std::nullopt;
   }
   const std::vector<int64_t> own = ClocksOf(ranks[rank]);
   if (own.empty() || others.empty()) return std::nullopt;
-  std::sort(others.begin(), others.end(),
-            [](const auto& a, const auto& b) { return MedianOf(a) < MedianOf(b); });
-  const std::vector<int64_t>& other = others[(others.size() - 1) / 2];
+  std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) {
+    return MedianOf(a.first) < MedianOf(b.first);
+  });
+  const auto& [other, middle] = others[(others.size() - 1) / 2];
   if (own[own.size() - 1 - own.size() / kTenth] >= other[other.size() / kTenth]) {
     return std::nullopt;
   }
   const double ratio = static_cast<double>(MedianOf(own)) / static_cast<double>(MedianOf(other));
-  const auto more_ns =
-      static_cast<int64_t>(static_cast<double>(OnCpuNs(ranks[rank])) * (1 - ratio));
+  const int64_t on_cpu_ns = OnCpuNs(ranks[rank]);
+  const auto by_clock_ns = static_cast<int64_t>(static_cast<double>(on_cpu_ns) * (1 - ratio));
+  const int64_t more_ns = std::min(by_clock_ns, on_cpu_ns - OnCpuNs(*middle));
   if (more_ns <= limit_ns) return std::nullopt;
   return SlowerClock{{MedianOf(own), own.size()}, MedianOf(other), more_ns};
 }

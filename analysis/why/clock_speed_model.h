@@ -19,7 +19,7 @@ struct SlowerClock {
   CpuClock own;
   int64_t others_khz = 0;  // the other ranks' median
   // By how much longer its driver is on a CPU, a step, if that takes as many cycles as at the
-  // others' clock.
+  // others' clock; no more than it is longer there.
   int64_t more_ns = 0;
 };
 

@@ -52,6 +52,20 @@ TEST(ClockSpeed, AHigherClockOfTheLateRankIsNoSign) {
   EXPECT_FALSE(answer.findings[0].clock.has_value());
 }
 
+// It is late for another reason: what it does takes no longer on a CPU.
+TEST(ClockSpeed, WhoIsNoLongerOnACpuIsNotSlowedByTheClock) {
+  FakeJob job({.steps = 400, .trouble = {{1, {.asleep_ns = 9 * kMs}}}, .clock_khz = kKhz});
+  JobInput& input = job.input();
+  evidence::Evidence changed = *input.ranks[1].evidence;
+  for (evidence::ThreadSample& sample : changed.thread_samples) {
+    if (sample.clock_khz > 0) sample.clock_khz = kKhz / 2;
+  }
+  input.ranks[1].evidence = &changed;
+  const Answer answer = Explain(input);
+  EXPECT_TRUE(answer.findings[0].late);
+  EXPECT_FALSE(answer.findings[0].clock.has_value());
+}
+
 // A few readings of another clock do not make it certain, nor a difference that takes next to
 // nothing.
 TEST(ClockSpeed, IsSaidOnlyIfItIsCertainAndMuch) {

@@ -17,9 +17,9 @@ std::string ClockText(int64_t khz) {
 }
 
 std::string ClockSentence(const Answer& answer, const SlowerClock& clock) {
-  return absl::StrCat("may be a part of it: while its training thread ran, the clock of its CPU ",
-                      "was at ", ClockText(clock.own.khz), " (median of ", clock.own.readings,
-                      " readings), ",
+  return absl::StrCat("may be a part of it: while its training thread ran, the kernel had the ",
+                      "clock of its CPU at ", ClockText(clock.own.khz), " (median of ",
+                      clock.own.readings, " readings), ",
                       answer.ranks.size() > 2 ? "those of the others (median)" : "the other rank's",
                       " at ", ClockText(clock.others_khz), "; if its work takes as many cycles as ",
                       "there, that is some ", Ms(clock.more_ns), " ms a step more");
