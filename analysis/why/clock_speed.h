@@ -21,9 +21,9 @@ std::vector<int64_t> ClocksIn(std::span<const Reading> readings);
 std::optional<CpuClock> CpuClockOf(const JudgedRank& rank);
 
 // Of a rank whose clock was certainly lower than the others': nine of ten of its readings are lower
-// than nine of ten of the other rank's in the middle, and what that takes, which is no more than its
-// driver is longer on a CPU than that rank's, is above `limit_ns` a step. nullopt: not so, or not
-// known of all ranks.
+// than nine of ten of the other rank's in the middle, and what that takes, which is no more than
+// its driver is longer on a CPU than that rank's, is above `limit_ns` a step. nullopt: not so, or
+// not known of all ranks.
 std::optional<SlowerClock> SlowerClockOf(std::span<const JudgedRank> ranks, size_t rank,
                                          int64_t limit_ns);
 

@@ -23,7 +23,8 @@ std::vector<timeline::DeviceLane> DeviceStepLanes(const timeline::ProcessDevices
                       {"exposed copies, ns", use.copies_ns},
                       {"idle before a launch, ns", use.unlaunched_ns},
                       {"idle after the launch, ns", use.unstarted_ns}};
-      if (use.loading_ns > 0) span.numbers.emplace_back("waiting for a batch, ns", use.loading_ns);
+      if (use.loading_ns > 0)
+        span.numbers.emplace_back("idle before a launch, waiting for a batch, ns", use.loading_ns);
       if (use.unknown_ns > 0) {
         span.numbers.emplace_back("idle, launch not known, ns", use.unknown_ns);
       }
