@@ -243,7 +243,7 @@ void AddErrors(const std::vector<const evidence::DeviceError*>& errors, const He
 }  // namespace
 
 bool IsHeldBackTime(DeviceValue value) {
-  return DeviceValue::kPowerNs <= value && value <= DeviceValue::kHardwarePowerNs;
+  return DeviceValue::kPowerNs <= value && value <= DeviceValue::kMemoryHotNs;
 }
 
 const char* HeldBackBy(DeviceValue reason) {
@@ -264,6 +264,10 @@ const char* HeldBackBy(DeviceValue reason) {
       return "by its protection from heat";
     case DeviceValue::kHardwarePowerNs:
       return "by a signal to draw less power";
+    case DeviceValue::kRegulatorHotNs:
+      return "by the temperature of its voltage regulators";
+    case DeviceValue::kMemoryHotNs:
+      return "by the temperature of its memory";
     default:
       return "";
   }

@@ -67,7 +67,7 @@ struct DeviceErrorReport {
 
 struct DeviceHealth {
   uint32_t node = 0;    // index into Report::nodes
-  uint32_t number = 0;  // by the driver
+  uint32_t number = 0;  // as evidence::DeviceSamples has them
   evidence::Device device;
   int64_t window_ns = 0;  // how long it is
   uint64_t samples = 0;   // inside the window
@@ -95,7 +95,7 @@ struct HealthWindow {
 std::vector<DeviceHealth> HealthOf(const evidence::DeviceSamples& samples,
                                    const HealthWindow& window);
 
-// kPowerNs to kHardwarePowerNs.
+// kPowerNs to kMemoryHotNs.
 bool IsHeldBackTime(evidence::DeviceValue value);
 // "by its temperature": of these.
 const char* HeldBackBy(evidence::DeviceValue reason);

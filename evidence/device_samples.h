@@ -50,6 +50,8 @@ enum class DeviceValue : uint8_t {
   kReliabilityNs,    // by its reliability limit, as NVML calls it
   kHardwareHotNs,    // by the hardware's own protection from heat, to half or less
   kHardwarePowerNs,  // by a signal from outside to draw less power, to half or less
+  kRegulatorHotNs,   // by the temperature of its voltage regulators
+  kMemoryHotNs,      // by that of its memory
   kCorrectedErrors,  // of its memories (ECC), since the driver was loaded
   kUncorrectedErrors,
   kPcieReplays,
@@ -58,7 +60,7 @@ enum class DeviceValue : uint8_t {
   kNvlinkSentKib,
   kNvlinkReceivedKib,
 };
-inline constexpr size_t kDeviceValues = 26;
+inline constexpr size_t kDeviceValues = 28;
 inline constexpr int64_t kPowerMwMax = 100'000'000;  // no device draws more
 // "sm_mhz": as the file and JSON call it.
 const char* DeviceValueName(DeviceValue value);
@@ -125,7 +127,7 @@ struct DeviceError {
 struct DeviceSamples {
   std::string driver_version;
   std::string library;          // its path
-  std::vector<Device> devices;  // by the driver's own numbers
+  std::vector<Device> devices;  // by the numbers of NVIDIA's driver, or by AMD's PCI addresses
   std::vector<DeviceProcess> processes;
   std::vector<DeviceSample> samples;  // by time
   std::vector<DeviceUser> users;

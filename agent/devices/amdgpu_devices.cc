@@ -2,7 +2,7 @@
 #include "agent/devices/amdgpu_devices.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdio>
 #include <cstring>
 #include <system_error>
 
@@ -22,6 +22,7 @@ using evidence::DeviceValues;
 constexpr char kVendor[] = "0x1002";
 constexpr uint64_t kBytesMax = 16384;  // of a file: sysfs gives a page
 constexpr size_t kDevicesMax = 64;
+constexpr size_t kHeadBytes = 4;  // of gpu_metrics
 constexpr double kMjPerEnergyUnit = 1000.0 / 65536;
 
 // The whole text, without its last line break. "": there is none.
@@ -115,21 +116,49 @@ std::optional<int64_t> PropertyOf(const std::string& lines, std::string_view nam
   return value;
 }
 
-// The number by which kfd's folders of processes call the device; "": it has none.
-std::string KfdIdOf(const fs::path& kfd, const fs::path& device) {
-  std::optional<int64_t> minor;
+// "renderD128"; "": it has none.
+std::string RenderNodeOf(const fs::path& device) {
   for (const fs::path& entry : EntriesOf(device / "drm")) {
-    const std::string name = entry.filename().string();
-    int value = 0;
-    if (name.starts_with("renderD") && absl::SimpleAtoi(name.substr(7), &value)) minor = value;
-  }
-  if (!minor.has_value()) return "";
-  for (const fs::path& node : EntriesOf(kfd / "topology" / "nodes")) {
-    if (PropertyOf(TextOf(node / "properties"), "drm_render_minor") == minor) {
-      return TextOf(node / "gpu_id");
-    }
+    std::string name = entry.filename().string();
+    if (name.starts_with("renderD")) return name;
   }
   return "";
+}
+
+// Of "0000:c1:00.0": the bus, device and function, and the domain, as kfd has them.
+struct BusAddress {
+  int64_t location = -1;
+  int64_t domain = -1;
+};
+BusAddress AddressOf(const std::string& bus) {
+  unsigned domain = 0, number = 0, device = 0, function = 0;
+  if (std::sscanf(bus.c_str(), "%x:%x:%x.%x", &domain, &number, &device, &function) != 4) return {};
+  return {static_cast<int64_t>(number << 8 | device << 3 | function), domain};
+}
+
+// Files of a process by which kfd says what it has on the device, each partition for itself.
+std::vector<std::string> UserFilesOf(const fs::path& kfd, const fs::path& device) {
+  constexpr int64_t kLocationBits = 0xffff;  // above them is the partition's number
+  const BusAddress address = AddressOf(BusOf(device));
+  const std::string render_node = RenderNodeOf(device);
+  std::vector<std::string> files;
+  for (const fs::path& node : EntriesOf(kfd / "topology" / "nodes")) {
+    const std::string properties = TextOf(node / "properties");
+    const int64_t minor = PropertyOf(properties, "drm_render_minor").value_or(0);
+    const int64_t location = PropertyOf(properties, "location_id").value_or(-1);
+    const bool is_there = location >= 0 && (location & kLocationBits) == address.location &&
+                          PropertyOf(properties, "domain").value_or(0) == address.domain;
+    if (minor <= 0) continue;  // a processor
+    if (!is_there && absl::StrCat("renderD", minor) != render_node) continue;
+    const std::string id = TextOf(node / "gpu_id");
+    if (!id.empty()) files.push_back("vram_" + id);
+  }
+  return files;
+}
+
+// Its driver lets it sleep: what reads its registers would wake it.
+bool IsAsleep(const fs::path& device) {
+  return TextOf(device / "power" / "runtime_status") == "suspended";
 }
 
 template <class T>
@@ -141,55 +170,83 @@ T At(std::string_view table, size_t offset) {
 
 }  // namespace
 
+std::string AmdgpuMetricsVersion(std::string_view table) {
+  if (table.size() < kHeadBytes) return "";
+  return absl::StrCat(int{At<uint8_t>(table, 2)}, ".", int{At<uint8_t>(table, 3)});
+}
+
 std::optional<AmdgpuMetrics> ParseAmdgpuMetrics(std::string_view table) {
-  constexpr size_t kHead = 4;
   constexpr uint8_t kFormat = 1;
-  constexpr uint8_t kFirst = 6;       // of the versions that count
-  constexpr uint8_t kLast = 8;        // the next one has another form
-  constexpr size_t kFourths = 6 * 4;  // six counters
-  if (table.size() < kHead || At<uint16_t>(table, 0) > table.size()) return std::nullopt;
+  constexpr uint8_t kFirst = 6;  // of the versions that count
+  constexpr uint8_t kLast = 8;   // the next one has another form
+  if (table.size() < kHeadBytes || At<uint16_t>(table, 0) > table.size()) return std::nullopt;
   const auto version = At<uint8_t>(table, 3);
   if (At<uint8_t>(table, 2) != kFormat || version < kFirst || version > kLast) return std::nullopt;
   // Six temperatures, powers and uses; from 1.7 on the bandwidth of memory.
-  const size_t energy = kHead + 6 * 2 + (version > kFirst ? 8 : 0);
-  const size_t counters = energy + 8 + 8;
-  if (At<uint16_t>(table, 0) < counters + kFourths) return std::nullopt;
-  AmdgpuMetrics metrics{At<uint64_t>(table, energy),       At<uint64_t>(table, energy + 8),
-                        At<uint32_t>(table, counters),     At<uint32_t>(table, counters + 4),
-                        At<uint32_t>(table, counters + 8), At<uint32_t>(table, counters + 12),
-                        At<uint32_t>(table, counters + 20)};
-  // What a device does not have is all ones.
-  if (metrics.cycles == UINT32_MAX && metrics.by_power == UINT32_MAX) return std::nullopt;
+  const size_t energy = kHeadBytes + 6 * 2 + (version > kFirst ? 8 : 0);
+  const size_t cycles = energy + 8 + 8;
+  AmdgpuMetrics metrics;
+  if (At<uint16_t>(table, 0) < cycles + 4 + sizeof metrics.held) return std::nullopt;
+  metrics.energy_units = At<uint64_t>(table, energy);
+  metrics.clock_ns = At<uint64_t>(table, energy + 8);
+  metrics.cycles = At<uint32_t>(table, cycles);
+  metrics.held = At<decltype(metrics.held)>(table, cycles + 4);
   return metrics;
 }
 
 bool HasAmdgpu(const fs::path& drm) { return !CardsIn(drm).empty(); }
 
-absl::StatusOr<std::unique_ptr<AmdgpuDevices>> AmdgpuDevices::Open(const fs::path& drm) {
+absl::StatusOr<std::unique_ptr<AmdgpuDevices>> AmdgpuDevices::Open(const fs::path& drm,
+                                                                   const fs::path& dri) {
   std::vector<fs::path> found = CardsIn(drm);
+  const auto is_there = [&](const fs::path& card) {
+    const std::string name = RenderNodeOf(card / "device");
+    std::error_code error;
+    return !name.empty() && fs::exists(dri / name, error);
+  };
+  if (std::any_of(found.begin(), found.end(), is_there)) {
+    std::erase_if(found, [&](const fs::path& card) { return !is_there(card); });
+  }
   if (found.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("amdgpu has no device below \"", drm.string(), "\""));
   }
+  // Numbers of cards are those of the order in which they were found.
+  std::stable_sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
+    return BusOf(a / "device") < BusOf(b / "device");
+  });
   if (found.size() > kDevicesMax) found.resize(kDevicesMax);
   std::unique_ptr<AmdgpuDevices> opened(new AmdgpuDevices());
   opened->kfd_ = drm.parent_path() / "kfd" / "kfd";
   for (const fs::path& card : found) {
-    const fs::path device = card / "device";
-    Card& made = opened->cards_.emplace_back(CardOf(device));
-    const std::string kfd_id = KfdIdOf(opened->kfd_, device);
-    if (!kfd_id.empty()) made.user_file = "vram_" + kfd_id;
-    evidence::Device& described = opened->devices_.emplace_back();
-    described.id = TextOf(device / "unique_id");
-    described.name = TextOf(device / "product_name");
-    if (described.name.empty()) {
-      described.name = absl::StrCat("AMD GPU ", TextOf(device / "device"));  // its PCI number
-    }
-    described.bus = BusOf(device);
-    described.memory_bytes = NumberIn(device / "mem_info_vram_total").value_or(-1);
-    described.sm_mhz_max = HighestMhz(TextOf(device / "pp_dpm_sclk"));
+    Card& made = opened->cards_.emplace_back(CardOf(card / "device"));
+    made.user_files = UserFilesOf(opened->kfd_, made.device);
+    opened->Describe(made);
   }
   return opened;
+}
+
+void AmdgpuDevices::Describe(const Card& card) {
+  const fs::path& device = card.device;
+  const size_t number = devices_.size();
+  evidence::Device& described = devices_.emplace_back();
+  described.id = TextOf(device / "unique_id");
+  described.name = TextOf(device / "product_name");
+  if (described.name.empty()) {
+    described.name = absl::StrCat("AMD GPU ", TextOf(device / "device"));  // its PCI number
+  }
+  described.bus = BusOf(device);
+  described.memory_bytes = NumberIn(device / "mem_info_vram_total").value_or(-1);
+  if (IsAsleep(device)) return;
+  described.sm_mhz_max = HighestMhz(TextOf(device / "pp_dpm_sclk"));
+  const auto table = ReadFile(device / "gpu_metrics", kBytesMax);
+  if (table.ok() && ParseAmdgpuMetrics(*table).has_value()) return;
+  const std::string version = table.ok() ? AmdgpuMetricsVersion(*table) : "";
+  notes_.push_back(absl::StrCat("GPU ", number, " does not say what held its clocks back: ",
+                                version.empty()
+                                    ? "it has no gpu_metrics"
+                                    : absl::StrCat("its gpu_metrics is of version ", version,
+                                                   ", and only 1.6 to 1.8 are read")));
 }
 
 AmdgpuDevices::Card AmdgpuDevices::CardOf(const fs::path& device) {
@@ -221,6 +278,7 @@ DeviceValues AmdgpuDevices::Read(uint32_t device, Depth depth) {
   constexpr int64_t kMillion = 1'000'000;
   Card& card = cards_[device];
   DeviceValues values;
+  if (IsAsleep(card.device)) return values;
   if (!card.sensors.empty()) {
     SetFrom(card.sensors / "freq1_input", kMillion, DeviceValue::kSmMhz, &values);
     SetFrom(card.sensors / "freq2_input", kMillion, DeviceValue::kMemoryMhz, &values);
@@ -244,63 +302,53 @@ DeviceValues AmdgpuDevices::Read(uint32_t device, Depth depth) {
   return values;
 }
 
-// Files like "umc_err_count" have the lines "ue: 0" and "ce: 12".
+// Of its memory's controller: the lines "ue: 0" and "ce: 12". While a device is started anew there
+// are others.
 void AmdgpuDevices::ReadErrors(const Card& card, DeviceValues* values) {
-  int64_t corrected = -1;
-  int64_t uncorrected = -1;
-  const auto add = [](const std::string& lines, std::string_view name, int64_t* sum) {
-    const auto count = PropertyOf(lines, name);
-    if (count.has_value()) *sum = std::max<int64_t>(0, *sum) + *count;
-  };
-  for (const fs::path& file : EntriesOf(card.device / "ras")) {
-    if (!file.filename().string().ends_with("_err_count")) continue;
-    const std::string lines = TextOf(file);
-    add(lines, "ue:", &uncorrected);
-    add(lines, "ce:", &corrected);
-  }
-  if (corrected >= 0) values->Set(DeviceValue::kCorrectedErrors, corrected);
-  if (uncorrected >= 0) values->Set(DeviceValue::kUncorrectedErrors, uncorrected);
+  const std::string lines = TextOf(card.device / "ras" / "umc_err_count");
+  const auto corrected = PropertyOf(lines, "ce:");
+  const auto uncorrected = PropertyOf(lines, "ue:");
+  if (!corrected.has_value() || !uncorrected.has_value()) return;
+  values->Set(DeviceValue::kCorrectedErrors, *corrected);
+  values->Set(DeviceValue::kUncorrectedErrors, *uncorrected);
 }
 
 void AmdgpuDevices::ReadMetrics(Card* card, DeviceValues* values) {
   const auto table = ReadFile(card->device / "gpu_metrics", kBytesMax);
   const auto now = table.ok() ? ParseAmdgpuMetrics(*table) : std::nullopt;
   if (!now.has_value()) return;
-  if (card->last.has_value()) {
-    const AmdgpuMetrics& before = *card->last;
-    const uint32_t cycles = now->cycles - before.cycles;
-    const double passed_ns =
-        now->clock_ns > before.clock_ns ? static_cast<double>(now->clock_ns - before.clock_ns) : 0;
-    // More than there were: the device was started anew meanwhile.
-    const auto part_ns = [&](uint32_t held) {
-      return cycles == 0 || held > cycles
-                 ? 0
-                 : passed_ns * static_cast<double>(held) / static_cast<double>(cycles);
-    };
-    card->power_ns += part_ns(now->by_power - before.by_power);
-    card->protection_ns += part_ns(now->by_protection - before.by_protection);
-    // They may hold at once: the longer one is the least that both can be.
-    card->heat_ns += std::max(part_ns(now->by_heat - before.by_heat),
-                              part_ns(now->by_memory_heat - before.by_memory_heat));
-  }
-  card->last = now;
-  values->Set(DeviceValue::kPowerNs, static_cast<int64_t>(card->power_ns));
-  values->Set(DeviceValue::kThermalNs, static_cast<int64_t>(card->heat_ns));
-  values->Set(DeviceValue::kHardwareHotNs, static_cast<int64_t>(card->protection_ns));
   if (now->energy_units != UINT64_MAX) {
     values->Set(DeviceValue::kEnergyMj,
                 static_cast<int64_t>(static_cast<double>(now->energy_units) * kMjPerEnergyUnit));
+  }
+  const AmdgpuMetrics before = card->last.value_or(*now);
+  card->last = now;
+  const uint32_t cycles = now->cycles - before.cycles;
+  const double passed_ns =
+      now->clock_ns > before.clock_ns ? static_cast<double>(now->clock_ns - before.clock_ns) : 0;
+  if (cycles == 0 && passed_ns > 0) return;  // it does not count
+  for (size_t i = 0; i < kAmdgpuReasons.size(); ++i) {
+    if (now->held[i] == UINT32_MAX && before.held[i] == UINT32_MAX) continue;  // not this one
+    const uint32_t held = now->held[i] - before.held[i];
+    // More than there were: the device was started anew meanwhile.
+    if (cycles > 0 && held <= cycles) {
+      card->held_ns[i] += passed_ns * static_cast<double>(held) / static_cast<double>(cycles);
+    }
+    values->Set(kAmdgpuReasons[i], static_cast<int64_t>(card->held_ns[i]));
   }
 }
 
 std::vector<int32_t> AmdgpuDevices::Users(uint32_t device) {
   std::vector<int32_t> pids;
-  const std::string& file = cards_[device].user_file;
-  if (file.empty()) return pids;
+  const std::vector<std::string>& files = cards_[device].user_files;
+  if (files.empty()) return pids;
   for (const fs::path& process : EntriesOf(kfd_ / "proc")) {
     int32_t pid = 0;
     if (!absl::SimpleAtoi(process.filename().string(), &pid)) continue;
-    if (NumberIn(process / file).value_or(0) > 0) pids.push_back(pid);
+    const bool uses = std::any_of(files.begin(), files.end(), [&](const std::string& file) {
+      return NumberIn(process / file).value_or(0) > 0;
+    });
+    if (uses) pids.push_back(pid);
   }
   return pids;
 }

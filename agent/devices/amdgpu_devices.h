@@ -4,19 +4,22 @@
 //
 // Clocks, power, temperatures, use and memory are files of their own. Times in which it was held
 // back, and its energy, are in its table gpu_metrics, where that has version 1.6 to 1.8 (Instinct
-// MI300 and newer): of a counter of cycles it says in how many each limit held. Of what was between
-// two readings the same part of the time is taken, by the clock that stands in the table.
+// MI300, with some kernels): of a counter of cycles it says in how many each limit held. Of what
+// was between two readings the same part of the time is taken, by the clock that stands in the
+// table. One that sleeps is not woken: it has no values then.
 //
 // Thread-safety: one thread.
 #ifndef SYNCLINE_AGENT_DEVICES_AMDGPU_DEVICES_H_
 #define SYNCLINE_AGENT_DEVICES_AMDGPU_DEVICES_H_
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,22 +31,29 @@ namespace syncline::agent {
 struct AmdgpuMetrics {
   uint64_t energy_units = 0;  // of 2^-16 J
   uint64_t clock_ns = 0;
-  uint32_t cycles = 0;  // of these four, which wrap, cycles in which it was held back
-  uint32_t by_protection = 0;
-  uint32_t by_power = 0;
-  uint32_t by_heat = 0;         // of the chip
-  uint32_t by_memory_heat = 0;  // of its memory
+  uint32_t cycles = 0;  // these and the next wrap
+  // In how many of them it was held back, by what kAmdgpuReasons has; all ones: it does not count
+  // them.
+  std::array<uint32_t, 5> held = {};
 };
-// nullopt: it is of another version, cut, or the device does not count these.
+inline constexpr std::array kAmdgpuReasons = {
+    evidence::DeviceValue::kHardwareHotNs, evidence::DeviceValue::kPowerNs,
+    evidence::DeviceValue::kThermalNs, evidence::DeviceValue::kRegulatorHotNs,
+    evidence::DeviceValue::kMemoryHotNs};
+// nullopt: it is of another version, or cut.
 std::optional<AmdgpuMetrics> ParseAmdgpuMetrics(std::string_view table);
+// "1.9"; "": it has none.
+std::string AmdgpuMetricsVersion(std::string_view table);
 
 // Whether amdgpu has a device. `drm`: "/sys/class/drm".
 bool HasAmdgpu(const std::filesystem::path& drm);
 
 class AmdgpuDevices : public DeviceLibrary {
  public:
-  // FailedPrecondition: there is no device.
-  static absl::StatusOr<std::unique_ptr<AmdgpuDevices>> Open(const std::filesystem::path& drm);
+  // FailedPrecondition: there is no device. `dri`: where devices are that may be used; those that
+  // lack there are left out, if any is there (a container shows the files of all).
+  static absl::StatusOr<std::unique_ptr<AmdgpuDevices>> Open(
+      const std::filesystem::path& drm, const std::filesystem::path& dri = "/dev/dri");
 
   std::string driver_version() override;
   const std::vector<evidence::Device>& devices() override { return devices_; }
@@ -52,7 +62,7 @@ class AmdgpuDevices : public DeviceLibrary {
   std::vector<int32_t> Users(uint32_t device) override;
   // None are known: what goes wrong is in the kernel's log alone.
   std::vector<Error> TakeErrors() override { return {}; }
-  std::vector<std::string> TakeNotes() override { return {}; }
+  std::vector<std::string> TakeNotes() override { return std::exchange(notes_, {}); }
 
  private:
   struct Card {
@@ -60,22 +70,22 @@ class AmdgpuDevices : public DeviceLibrary {
     std::filesystem::path sensors;   // hwmon's; empty: none
     std::string device_temperature;  // "temp2_input"; "": none
     std::string memory_temperature;
-    std::string user_file;  // "vram_4711", in the folder of a process; "": not known
+    // "vram_4711", in the folder of a process: of each of its partitions.
+    std::vector<std::string> user_files;
     std::optional<AmdgpuMetrics> last;
-    // Since the first reading, ns.
-    double power_ns = 0;
-    double heat_ns = 0;
-    double protection_ns = 0;
+    std::array<double, kAmdgpuReasons.size()> held_ns = {};  // since the first reading
   };
 
   AmdgpuDevices() = default;
   static Card CardOf(const std::filesystem::path& device);
+  void Describe(const Card& card);
   static void ReadErrors(const Card& card, evidence::DeviceValues* values);
   static void ReadMetrics(Card* card, evidence::DeviceValues* values);
 
   std::filesystem::path kfd_;  // "/sys/class/kfd/kfd"
   std::vector<evidence::Device> devices_;
   std::vector<Card> cards_;  // beside `devices_`
+  std::vector<std::string> notes_;
 };
 
 }  // namespace syncline::agent

@@ -112,7 +112,8 @@ std::vector<v1::Complaint> DeviceRecorder::Collect() {
   recording_id_.clear();
   if (said.empty()) return {};
   return Warnings({said},
-                  "the rest of the recording is not affected; nvidia-smi says how the devices are");
+                  "the rest of the recording is not affected; nvidia-smi or amd-smi says how the "
+                  "devices are");
 }
 
 }  // namespace syncline::agent

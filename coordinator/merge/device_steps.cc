@@ -21,10 +21,11 @@ std::vector<timeline::DeviceLane> DeviceStepLanes(const timeline::ProcessDevices
                       {"computing, ns", use.computing_ns},
                       {"exposed communication, ns", use.communication_ns},
                       {"exposed copies, ns", use.copies_ns},
-                      {"idle before a launch, ns", use.unlaunched_ns},
-                      {"idle after the launch, ns", use.unstarted_ns}};
-      if (use.loading_ns > 0)
-        span.numbers.emplace_back("idle before a launch, waiting for a batch, ns", use.loading_ns);
+                      {"idle before a launch, ns", use.unlaunched_ns}};
+      if (use.loading_ns > 0) {
+        span.numbers.emplace_back("of that, waiting for a batch, ns", use.loading_ns);
+      }
+      span.numbers.emplace_back("idle after the launch, ns", use.unstarted_ns);
       if (use.unknown_ns > 0) {
         span.numbers.emplace_back("idle, launch not known, ns", use.unknown_ns);
       }

@@ -139,7 +139,7 @@ absl::StatusOr<std::filesystem::path> ChooseOut(const MergeOptions& options,
 
 // A timeline that its viewer could not hold is written anew, in pieces.
 absl::Status SplitLarge(const MergeOptions& options, const OpenedInputs& inputs,
-                        timeline::Interval shown, const std::filesystem::path& staging,
+                        const timeline::BuildOptions& build, const std::filesystem::path& staging,
                         MergeResult* result) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(staging / "timeline.perfetto-trace", error);
@@ -147,7 +147,7 @@ absl::Status SplitLarge(const MergeOptions& options, const OpenedInputs& inputs,
   const auto covered = inputs.build.cut.has_value() ? inputs.build.cut : Covered(inputs);
   if (!covered.has_value() || covered->end.ns - covered->begin.ns < 1000) return absl::OkStatus();
   SYNCLINE_ASSIGN_OR_RETURN(const Shards shards,
-                            WriteShards(options, inputs, shown, *covered, bytes, staging));
+                            WriteShards(options, inputs, build, *covered, bytes, staging));
   result->files.insert(result->files.end(), shards.files.begin(), shards.files.end());
   result->notes.push_back(shards.note);
   return absl::OkStatus();
@@ -209,7 +209,8 @@ struct Lookers {
   }
 };
 
-// The steps of devices are drawn, too. Both outlive what is returned; `summary` is a sink of it.
+// The steps of devices are drawn, too. Both outlive what is returned; `summary` is a sink of it, or
+// was one when this was built before.
 timeline::BuildOptions DrawingSteps(const OpenedInputs& inputs,
                                     const analysis::SummarySink& summary) {
   timeline::BuildOptions build = inputs.build;
@@ -236,14 +237,14 @@ absl::StatusOr<std::optional<MergeResult>> Write(const MergeOptions& options,
   SYNCLINE_ASSIGN_OR_RETURN(Outputs outputs, Outputs::Open(options, inputs, cut, out.staging()));
   std::vector<timeline::TimelineSink*> sinks = lookers->Within(CountedOf(cut, inputs));
   sinks.insert(sinks.end(), outputs.sinks().begin(), outputs.sinks().end());
-  SYNCLINE_ASSIGN_OR_RETURN(
-      timeline::BuiltTimeline built,
-      timeline::BuildTimeline(inputs.nodes, DrawingSteps(inputs, lookers->summary), sinks));
+  const timeline::BuildOptions build = DrawingSteps(inputs, lookers->summary);
+  SYNCLINE_ASSIGN_OR_RETURN(timeline::BuiltTimeline built,
+                            timeline::BuildTimeline(inputs.nodes, build, sinks));
   NoteUnread(built, &result);
   NoteRelations(built, &result);
   SYNCLINE_RETURN_IF_ERROR(outputs.Close());
   result.files = outputs.files();
-  SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, cut, out.staging(), &result));
+  SYNCLINE_RETURN_IF_ERROR(SplitLarge(options, inputs, build, out.staging(), &result));
   std::vector<std::string> uncopied;
   if (Wants(options, "ctf")) {
     SYNCLINE_ASSIGN_OR_RETURN(

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<File>> OpenFile(const std::filesystem::path& path
 }
 
 absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
-                                    timeline::Interval shown, timeline::Interval covered,
+                                    const timeline::BuildOptions& build, timeline::Interval covered,
                                     const std::filesystem::path& staging) {
   SYNCLINE_RETURN_IF_ERROR(MakeDirectories(staging / "timeline"));
   Shards shards;
@@ -57,16 +57,17 @@ absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
     windows.push_back(file->sink.get());
     files.push_back(std::move(file));
   }
-  SYNCLINE_ASSIGN_OR_RETURN(auto whole, OpenFile(staging / "timeline.perfetto-trace",
-                                                 {.epoch_unix_ns = inputs.epoch_unix_ns,
-                                                  .mark_zero = shown.Contains(TimelineTime{0})}));
+  SYNCLINE_ASSIGN_OR_RETURN(auto whole,
+                            OpenFile(staging / "timeline.perfetto-trace",
+                                     {.epoch_unix_ns = inputs.epoch_unix_ns,
+                                      .mark_zero = build.shown.Contains(TimelineTime{0})}));
   const int64_t shortest_ns = (covered.end.ns - covered.begin.ns) / kPixels;
   timeline::OverviewSink overview(shortest_ns, whole->sink.get());
   timeline::WindowSink window(covered, windows);
-  timeline::CutSink cut_overview(shown, &overview);
-  timeline::CutSink cut_window(shown, &window);
+  timeline::CutSink cut_overview(build.shown, &overview);
+  timeline::CutSink cut_window(build.shown, &window);
   timeline::TimelineSink* const sinks[] = {&cut_overview, &cut_window};
-  SYNCLINE_RETURN_IF_ERROR(timeline::BuildTimeline(inputs.nodes, inputs.build, sinks).status());
+  SYNCLINE_RETURN_IF_ERROR(timeline::BuildTimeline(inputs.nodes, build, sinks).status());
   files.push_back(std::move(whole));
   for (const std::unique_ptr<File>& file : files) {
     file->out.close();
@@ -89,12 +90,12 @@ absl::StatusOr<Shards> WriteWindows(uint64_t count, const OpenedInputs& inputs,
 }  // namespace
 
 absl::StatusOr<Shards> WriteShards(const MergeOptions& options, const OpenedInputs& inputs,
-                                   timeline::Interval shown, timeline::Interval covered,
+                                   const timeline::BuildOptions& build, timeline::Interval covered,
                                    uint64_t bytes, const std::filesystem::path& staging) {
   const uint64_t limit = std::max<uint64_t>(1, options.perfetto_bytes_max);
   uint64_t count = std::clamp<uint64_t>(bytes / limit + 1, 2, kShardsMax);
   for (int tries = 1;; ++tries) {
-    SYNCLINE_ASSIGN_OR_RETURN(Shards shards, WriteWindows(count, inputs, shown, covered, staging));
+    SYNCLINE_ASSIGN_OR_RETURN(Shards shards, WriteWindows(count, inputs, build, covered, staging));
     if (shards.largest_bytes <= limit || count == kShardsMax || tries == kTriesMax) return shards;
     // Windows are of equal length, not of equal size; the files of this try are written over.
     count = std::min(count * (shards.largest_bytes / limit + 1), kShardsMax);

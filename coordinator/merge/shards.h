@@ -26,9 +26,9 @@ struct Shards {
 // Builds the timeline once more, into timeline/NNN.perfetto-trace, windows of equal length, and
 // timeline.perfetto-trace, an overview, in place of the one that was too large with `bytes`. Where
 // one window holds so much that it is too large again, it is done with more windows.
-// `shown` is what the timeline was cut to, `covered` what there is of it.
+// `build` is how it was built, `covered` what there is of what it was cut to.
 absl::StatusOr<Shards> WriteShards(const MergeOptions& options, const OpenedInputs& inputs,
-                                   timeline::Interval shown, timeline::Interval covered,
+                                   const timeline::BuildOptions& build, timeline::Interval covered,
                                    uint64_t bytes, const std::filesystem::path& staging);
 
 }  // namespace syncline::merge

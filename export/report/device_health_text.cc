@@ -265,7 +265,8 @@ void DeviceHealthInFull(Page* page) {
   page->Print(table);
   page->Line(
       "By the driver's own counters and sensors, in the window; \"-\": it does not say. Devices "
-      "have the driver's numbers; a program may number them otherwise. busy: a kernel ran, mean. "
+      "have the numbers of NVIDIA's driver, AMD's those of their PCI addresses in order; a program "
+      "may number them otherwise. busy: a kernel ran, mean. "
       "power: mean, and the limit. held back: part of the window in which the clocks were kept "
       "lower than they were to be, by the reason that did it most; from the least to the most that "
       "it can be where readings are missing.");

@@ -314,9 +314,8 @@ std::vector<std::string> NextTexts(const DeviceAnswer& answer) {
                                    "experts)"));
     } else {
       texts.push_back(absl::StrCat("device of ", who,
-                                   ": its clocks, power and temperature limits (nvidia-smi -q -d "
-                                   "PERFORMANCE,CLOCK), and who "
-                                   "else uses it"));
+                                   ": its clocks, power and temperature limits (`nvidia-smi -q -d "
+                                   "PERFORMANCE,CLOCK`, `amd-smi metric`), and who else uses it"));
     }
   }
   if (answer.findings.empty()) {

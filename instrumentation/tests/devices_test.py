@@ -118,6 +118,14 @@ def check_steps(out, device):
         assert abs(whole_ns - 1000 * event["dur"]) <= 1, (parts, event)
 
 
+def check_pieces(run, out):
+    """A timeline that is written in pieces has the steps, too."""
+    syncline("merge", run, "--out", out, "--shard-size", "50000")
+    for name in ("timeline.perfetto-trace", os.path.join("timeline", "001.perfetto-trace")):
+        with open(os.path.join(out, name), "rb") as file:
+            assert "GPU 1 · steps".encode() in file.read(), name
+
+
 def check_lanes(found):
     """Nothing on a queue overlaps."""
     ends = {}
@@ -233,6 +241,7 @@ def cuda(work):
         assert device["device"] == "GPU 1" and len(device["steps"]) > 20, device["device"]
         check_steps(run + "-out", device)
         assert device["unfinished"] == lost, (device["unfinished"], lost)
+    check_pieces(run, run + "-pieces")
     (run,) = cuda_run(work, "busy", {"FAKE_CUPTI_BUSY": "1"})
     assert "another tool uses it" in losses(run)
     (run,) = cuda_run(work, "torch", arguments=[TORCH])
