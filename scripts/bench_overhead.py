@@ -125,7 +125,14 @@ def tensorflow(count_file, base):
     yield [python, counter, count_file, *script], quiet
 
 
-KINDS = {"pytorch": pytorch, "tensorflow": tensorflow}
+def opencl(count_file, _):
+    yield (
+        [sys.executable, os.path.join(REPOSITORY, "scripts", "opencl_steps.py"), count_file],
+        {"POCL_CACHE_DIR": f"{count_file}.pocl"},
+    )
+
+
+KINDS = {"pytorch": pytorch, "tensorflow": tensorflow, "opencl": opencl}
 
 
 class Bench:
@@ -188,7 +195,8 @@ class Bench:
     def rounds(self):
         """{turn: [(wall, cpu) per step of each round]}."""
         kind = KINDS[self.options.job]
-        planted = [os.path.join(self.bin, "syncline"), "run", "--"]
+        devices = ["--devices"] if self.options.job == "opencl" else []
+        planted = [os.path.join(self.bin, "syncline"), "run", *devices, "--"]
         figures = {"absent": [], "absent again": [], "attached": [], "recording": []}
         jobs = {}
         with contextlib.ExitStack() as stack:
