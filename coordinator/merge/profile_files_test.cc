@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -256,6 +257,47 @@ TEST_F(ProfileFilesTest, AnArrowFromTheCallToTheKernel) {
 }
 
 // It would be empty, and say that nothing ran.
+// Each kernel's operator is there, and one in a thousand kernels' call is not.
+TEST_F(ProfileFilesTest, OfManyKernelsNoOperatorIsGuessed) {
+  constexpr int kKernels = 100'000;
+  std::mt19937 random(20261201);
+  std::map<std::string, uint64_t> expected;
+  uint64_t missing = 0;
+  std::ofstream file(directory_ / "rank0.json");
+  const auto event = [&](const char* category, const std::string& name, int pid, int at,
+                         int number) {
+    file << R"({"ph":"X","cat":")" << category << R"(","name":")" << name << R"(","pid":)" << pid
+         << R"(,"tid":7,"ts":)" << at << R"(,"dur":)" << (pid == 0 ? 9 : 8)
+         << R"(,"args":{"correlation":)" << number << "}},\n";
+  };
+  file << R"({"baseTimeNanoseconds":1790857026000000000,"traceEvents":[)";
+  for (int i = 0; i < kKernels; ++i) {
+    const std::string name = "aten::op" + std::to_string(i % 7);
+    const int at = 1'000 + 10 * i;
+    event("cpu_op", name, 1, at, 0);
+    if (random() % 1'000 == 0) {
+      ++missing;
+    } else {
+      event("cuda_runtime", "cudaLaunchKernel", 1, at, i + 1);
+      ++expected[name];
+    }
+    event("kernel", "gemm", 0, at + 5, i + 1);
+  }
+  file << R"({"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"python3"}}]})";
+  file.close();
+  const auto report = Report({At("rank0.json")});
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_THAT(report->nodes[0].devices, SizeIs(1));
+  EXPECT_GT(missing, 50);
+  EXPECT_EQ(report->nodes[0].devices[0].work, kKernels);
+  EXPECT_EQ(report->nodes[0].devices[0].without_launch, missing);
+  std::map<std::string, uint64_t> found;
+  for (const auto& one : report->nodes[0].devices[0].operators) {
+    if (!one.name.empty()) found[one.name] = one.count;
+  }
+  EXPECT_EQ(found, expected);
+}
+
 TEST_F(ProfileFilesTest, ThereIsNoPictureOfProfiles) {
   const ReportOptions options{.input = {.inputs = {Write("a.json", 0, 0)}}, .step = {}};
   EXPECT_THAT(MakePicture(options, *MakeReport(options)).status().ToString(),
